@@ -1,4 +1,5 @@
-"""The audit: sums that every tier commits together with its progress, and what they prove.
+"""The audit: every tier commits sums of its records together with its progress; the audit compares
+these sums and judges whether records are missing.
 
     tiers        agent ----> broker ----> mirror ----> hdfs          (each counts what it committed)
                    |            |            |           |
@@ -11,30 +12,29 @@
                                                        |          |          |
                                                      report   dashboard   metrics
 
-A tier's message has the key (tier, producer, epoch, number); the same key always has the same
-content, so messages may come in any order and more than once, and a missing one is noticed. A delta
-holds count, bytes and an order-independent checksum of record origins for each (source topic,
+A message of a tier has the key (tier, producer, epoch, number). The same key always has the same
+content, so messages may arrive in any order and more than once, and a missing message is noticed. A
+delta holds count, bytes and an order-independent checksum of record origins for each (source topic,
 agent, bucket of event time). A bucket is complete when no message is missing, every expected agent
-has sealed it, and all tiers' sums are equal; otherwise it is open, incomplete, lost or unknown,
-always with reasons in words. docs/delivery.md, sections 5 and 6, has the rules and why each is
-there.
+has sealed the bucket, and the sums of all tiers are equal. Otherwise the bucket is open,
+incomplete, lost or unknown, always with reasons in words. docs/delivery.md, sections 5 and 6, has
+the rules and the reason for each.
 
-Its modules and packages, from the bottom up; imports go downwards only (`make imports` checks):
+Modules and packages, from the bottom up; imports go downwards only (`make imports` checks):
 
-    database   SQLite as this package uses it
-    output     the loader's output, local or in HDFS, for reading
+    database   opens SQLite databases, durable at every commit
+    output     reads the loader's output, local or in HDFS
     topic      the audit topic: its messages, and how they are published and read
-    counts     what is counted: buckets, checksums, marks, sums, deltas
-    evidence   what all messages together say, kept in SQLite: the ledger
-    judgement  what follows from the evidence: verdicts, hosts, clocks, what a person can accept
-    recount    the second way to the verdict: counts the loader's rows itself
+    counts     how records are counted: buckets, checksums, marks, sums, deltas
+    evidence   the content of all messages together, kept in SQLite: the ledger
+    judgement  judges the evidence: verdicts, hosts, clocks, findings that a person can accept
+    recount    counts the loader's rows itself, a second and independent way to a verdict
     settings   settings of counters, collector and commands
-    reports    answers as people and programs read them
-    counter    a tier's counter
+    reports    answers in the forms for people and programs
+    counter    counts a cluster's topics for a tier
     collector  the collector and its dashboard
     commands   commands that query the audit
-    cli        `skidway audit`
+    cli        the command `skidway audit`
 
-Everything that decides is free of I/O. Agent and loader import this package, never the other way
-around.
+Modules that decide have no I/O. Agent and loader import this package, never the other way around.
 """

@@ -1,9 +1,9 @@
-"""SQLite as this package uses it: one file, one writer, durable at every commit.
+"""Opens SQLite databases for this package: one file, one writer, durable at every commit.
 
 WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
-the writer. A database that is damaged or of another version is refused, never started over. One
-that cannot grow (a full disk) ends the program with a sentence: its last transaction stands, and
-what came after it is read again at the next start.
+the writer. A database that is damaged or of another version is refused, never replaced by an empty
+one. If a database cannot grow (a full disk), the program ends with a sentence. The last transaction
+stays, and the program reads everything after it again at the next start.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class DatabaseFailed(SkidwayError):
-    """The database cannot be read or written now; its last transaction stands."""
+    """The database cannot be read or written now. Its last transaction stays committed."""
 
 
 def open_database(
@@ -35,11 +35,12 @@ def open_database(
     upgrades: Mapping[int, str] | None = None,
     additions: Iterable[str] = (),
 ) -> sqlite3.Connection:
-    """Opens the database, or makes it. Transactions are begun by `transaction` only.
+    """Opens the database, or creates it. Only `transaction` begins transactions.
 
-    upgrades: version -> statements that turn it into the next version. additions: statements that
-    add what a database of this version may lack. Raises StateRefused if the file is no such
-    database, damaged, or of another version; DatabaseFailed if there is no room.
+    upgrades: by version, the statements that turn a database of that version into one of the next
+    version. additions: statements that add tables or indexes which a database of this version may
+    lack. Raises StateRefused if the file is no database of this kind, is damaged or has another
+    version; raises DatabaseFailed if there is no room.
     """
     try:
         connection = sqlite3.connect(
@@ -59,7 +60,7 @@ def open_database(
 
 @contextmanager
 def failures(path: Path | str) -> Iterator[None]:
-    """Raises DatabaseFailed or StateRefused in place of what SQLite raises.
+    """Turns SQLite's errors into DatabaseFailed or StateRefused.
 
     One sentence says that the disk is full or broken, or that the database is damaged.
     """
@@ -79,13 +80,14 @@ def failures(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """All of the block or nothing; durable when it has ended."""
+    """Commits all statements of the block, or none of them. They are durable when the block has
+    ended."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk may have ended it already
+        if connection.in_transaction:  # a full disk may have rolled back already
             connection.execute("ROLLBACK")
         raise
 

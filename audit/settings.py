@@ -30,7 +30,7 @@ TIERS = ("agent", "broker", "mirror", "hdfs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterSettings:
-    """What `skidway audit count` counts, and where it keeps its progress."""
+    """Settings of `skidway audit count`: what it counts, and where it keeps its progress."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
@@ -91,7 +91,7 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name, once its brokers have told it."""
+        """The cluster's name, as set or as its brokers gave it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
@@ -102,7 +102,7 @@ class CounterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """What `skidway audit run` collects, what it expects, and where it serves."""
+    """Settings of `skidway audit run`: what it collects, what it expects, and where it serves."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
@@ -216,7 +216,7 @@ class AuditSettings:
             )
 
     def policy(self, listed: Iterable[RosterEntry] = ()) -> Policy:
-        """What the judgement expects; listed: the entries of the roster's file."""
+        """The expectations for judging buckets; listed: the entries of the roster's file."""
         return Policy(
             tiers=tuple(Tier(tier.upper()) for tier in self.tiers),
             lateness_ms=self.lateness_ms,

@@ -1,10 +1,10 @@
-"""What a datum may claim: no count in it causes an allocation out of proportion.
+"""Limits on the counts in a datum, so that a small datum cannot cause a large allocation.
 
-Items of arrays and maps usually take bytes in the datum, so its length bounds their number. Two
-kinds of items need a further bound. Items that take no bytes (null, a record without fields) could
-be any number: a datum may have `EMPTY_ITEMS_MAX` of them. And an item of one byte (a null) can
-stand for a record of ten thousand columns: all items of a datum may take `CLAIM_MAX` times its
-length.
+Items of arrays and maps usually take bytes in the datum, so the length of the datum bounds their
+number. Two kinds of items need a further bound. First, a datum could claim any number of items that
+take no bytes (null, a record without fields): it may have at most `EMPTY_ITEMS_MAX` of them.
+Second, an item of one byte (a null) can stand for a record of ten thousand columns: in columns, all
+items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from typing import Final
 from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
 
 EMPTY_ITEMS_MAX: Final = 1024
-"""Items without bytes in one datum."""
+"""Most items that take no bytes in one datum."""
 CLAIM_MAX: Final = 256
-"""Bytes in columns for each byte of a datum."""
+"""Most bytes that the items of a datum may take in columns, for each byte of the datum."""
 ITEMS_BYTES_MAX: Final = 4 << 20
-"""Bytes of datums with arrays or maps that are decoded at once: an empty array takes one byte in a
-datum, and some hundred in memory until its column is made."""
+"""Most bytes of datums with arrays or maps that are decoded at once: an empty array takes one byte
+in a datum, but about a hundred bytes in memory until its column is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
-"""Bytes of datums whose values are in Python at once: an empty array takes one byte in a datum, and
-some 64 in Python."""
+"""Most bytes of datums whose values exist as Python objects at once: an empty array takes one byte
+in a datum, but about 64 bytes in Python."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """The length of the shortest datum of a type with columns (so it does not contain itself)."""
+    """The length in bytes of the shortest datum of a type that columns can hold (so the type does
+    not contain itself)."""
     return _least_bytes(avro, {})
 
 
 def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
     if isinstance(avro, Record):
         if avro.name not in known:
-            known[avro.name] = 0  # for one that contains itself
+            known[avro.name] = 0  # ends the recursion if the record contains itself
             known[avro.name] = sum(_least_bytes(each.type, known) for each in avro.fields)
         return known[avro.name]
     if isinstance(avro, Fixed):

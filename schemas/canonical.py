@@ -1,15 +1,16 @@
-"""The text under which a schema is kept: as Avro Java writes it, without white space.
+"""The canonical text of a schema, which the registry stores: as Avro Java writes it, without white
+space.
 
 Two texts with the same canonical form are the same schema to the registry. Unlike Avro's Parsing
-Canonical Form it keeps doc, aliases, defaults and properties, because schemas that differ in these
-are different schemas (a default decides what a reader sees). Order of attributes, escapes and the
-digits of numbers are those of `Schema.toString` of Avro Java 1.12, so that another registry keeps
-the same text; tests/conformance/avro compares the two.
+Canonical Form, the canonical text keeps doc, aliases, defaults and properties, because schemas that
+differ in these are different schemas (a default decides what a reader sees). Order of attributes,
+escapes and the digits of numbers are those of `Schema.toString` of Avro Java 1.12, so that another
+registry keeps the same text; tests/conformance/avro compares our texts with Java's.
 
 `normalize` gives one text to schemas that differ in their spelling only, as Confluent's parameter
-of that name does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it sorts
-aliases and properties, drops an empty doc and the error type's own kind, and writes defaults in
-their type's digits.
+`normalize` does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it sorts
+aliases and properties, drops an empty doc, writes an error type as a record, and writes numbers in
+defaults as their type does (1.0 for a double).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = 
     """The canonical JSON text of a schema.
 
     `known`: full names that referenced schemas declare; the text only names them. Raises
-    `SchemaInvalid` where its defaults are too large or too deep.
+    `SchemaInvalid` if the schema is nested too deeply or its defaults are too large.
     """
     try:
         return _written(_Writer(known, normalize=normalize).json(avro, None))
@@ -130,14 +131,15 @@ def _relative(alias: str, own: str | None) -> str:
 
 
 def _sorted(value: Any) -> Any:
-    """The same with the keys of every object in order."""
+    """The JSON value with the keys of every object sorted."""
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
 class _Defaults:
-    """The defaults of one schema as their types write them: the default 1 of a double is 1.0."""
+    """Writes the defaults of one schema as their types do: the default 1 of a double becomes
+    1.0."""
 
     def __init__(self) -> None:
         self._check = DefaultCheck()
@@ -174,7 +176,8 @@ class _Defaults:
 
 
 def _written(value: Any) -> str:
-    """JSON as Jackson writes it: escapes in capitals, floating point as Java's `Double`."""
+    """JSON as Jackson writes it: hexadecimal escapes in capitals, floating-point numbers as Java's
+    `Double` writes them."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, dict):
@@ -195,7 +198,8 @@ def _text(value: str) -> str:
 
 
 def _floating(value: float) -> str:
-    """`Double.toString` of Java 19 and later: shortest digits, scientific beyond 1e-3 to 1e7."""
+    """`Double.toString` of Java 19 and later: shortest digits, scientific notation below 1e-3 and
+    from 1e7."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, _, exponent = f"{value!r}".partition("e")

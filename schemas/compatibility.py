@@ -1,9 +1,10 @@
-"""Is a schema compatible with earlier ones? Avro's schema resolution, and Confluent's levels.
+"""Checks a schema against earlier ones, by Avro's schema resolution and Confluent's levels.
 
-A reader can read what a writer wrote if, walking both schemas together, every pair of types fits
-(Avro 1.12 specification, "Schema Resolution"). What does not fit is reported with its type, its
-place in the reader's schema and a sentence. The order is that of the schema, always the same. The
-verdicts are those of Avro Java's `SchemaCompatibility`, which Confluent's registry asks.
+Walk the reader's and the writer's schema together: the reader can read what the writer wrote if
+every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
+reported with its kind, its place in the reader's schema and a sentence. The reports follow the
+order of the schema, so they are the same each time. The verdicts are those of Avro Java's
+`SchemaCompatibility`, which Confluent's registry uses.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Level(Enumeration):
 
     @property
     def is_transitive(self) -> bool:
-        """Whether all earlier versions count, not the latest alone."""
+        """Whether the new schema is checked against all earlier versions, not only against the
+        latest."""
         return self.value.endswith("_TRANSITIVE")
 
     @property
@@ -57,13 +59,13 @@ class Level(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Incompatibility:
-    """One thing that does not fit. `path` and `detail` as Avro Java has them.
+    """One incompatibility of two schemas. `path` and `detail` have the form of Avro Java.
 
     `reader` and `writer` say which schema is which: "new" or "old". `reader_place` and
     `writer_place` point to the two types that do not fit, each in its own schema, as in
-    `/fields/1/type/0` (the first branch of a union); references to named types are followed. `path`
-    is the reader's place, with the branches of the writer's unions in between; it ends with what
-    the message is about: a field, `/name`, `/size` or `/symbols`.
+    `/fields/1/type/0` (the first branch of a union). A place may lead through references to named
+    types. `path` is the reader's place, with the branches of the writer's unions in between. The
+    path ends with the part that does not fit: a field, `/name`, `/size` or `/symbols`.
     """
 
     kind: str
@@ -75,7 +77,7 @@ class Incompatibility:
 
     @property
     def writer(self) -> str:
-        """The other one."""
+        """The schema that is not the reader: "new" or "old"."""
         return "old" if self.reader == "new" else "new"
 
     @property
@@ -93,7 +95,7 @@ class Incompatibility:
         )
 
     def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
-        """The same, seen from the types that contain these two at those steps."""
+        """The same incompatibility, with paths that begin one step further up in both schemas."""
         return replace(
             self,
             path=f"{path_step}{self.path}",
@@ -103,12 +105,12 @@ class Incompatibility:
 
 
 REPORTED_MAX: Final = 50
-"""Messages for one pair of types: a type that is used in many places would multiply them."""
+"""Most messages for one pair of types: a type that is used in many places would multiply them."""
 
 STEPS_MAX: Final = 250_000
-"""Steps of one comparison (pairs of types, and what has to be looked at in each): a second or two.
-Large unions, whose branches are all compared with one another, would otherwise stop the registry
-for hours."""
+"""Most steps of one comparison, which take a second or two. Each pair of types is a step, and so is
+each of its fields, aliases and symbols. Large unions, whose branches are all compared with one
+another, would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -139,9 +141,10 @@ _PROMOTIONS: Final = {
 def check(
     new: AvroType, earlier: Sequence[tuple[int, AvroType]], level: Level
 ) -> tuple[int, list[Incompatibility]] | None:
-    """The newest earlier version that `new` is not compatible with, and why; or None.
+    """The newest earlier version with which `new` is not compatible, and the reasons; None if `new`
+    is compatible.
 
-    `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` where the schemas are
+    `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` if the schemas are
     nested too deeply or have too many types to be compared.
     """
     compared = list(reversed(earlier))
@@ -153,9 +156,9 @@ def check(
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """What keeps `reader` from reading all that `writer` writes; empty if nothing does.
+    """The reasons why `reader` cannot read all that `writer` writes; empty if it can.
 
-    Raises `SchemaInvalid` where they are nested too deeply or have too many types.
+    Raises `SchemaInvalid` if the schemas are nested too deeply or have too many types.
     """
     try:
         found = _Comparison().of(reader, writer)
@@ -172,9 +175,10 @@ def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibi
 
 
 class _Comparison:
-    """Walks two schemas together; remembers pairs, so that cycles end and nothing is done twice.
+    """Walks two schemas together, and compares each pair of types once, so that cycles end.
 
-    What it remembers of a pair is relative to the pair: each place that has the pair adds its path.
+    The remembered paths of a pair begin at the pair. Each place where the pair occurs puts its own
+    path in front.
     """
 
     def __init__(self) -> None:
@@ -187,7 +191,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # while it is being compared, a cycle finds nothing wrong
+            self._known[pair] = []  # until the pair is compared, a cycle finds no fault
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
@@ -204,7 +208,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # perhaps good only because this pair was taken for good
+        for each in self._good[inside:]:  # they may rely on this pair
             del self._known[each]
         del self._good[inside:]
         return found
@@ -270,7 +274,8 @@ class _Comparison:
 
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
-    """The writer's fields that match this one by name or alias; Java never reads several as one."""
+    """The numbers of the writer's fields that match this field by name or alias. If several match,
+    Avro Java reads none of them."""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 
@@ -290,7 +295,7 @@ def _leaf(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
 
 
 def _name(reader: Named, writer: Named) -> list[Incompatibility]:
-    """Unqualified names count, as in Avro Java; an alias counts with its namespace."""
+    """Compares names without their namespaces, as Avro Java does, and aliases with theirs."""
     same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
     if same or writer.name in reader.aliases:
         return []

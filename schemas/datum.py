@@ -1,8 +1,9 @@
-"""One datum at a time: fastavro's reader and writer, held to the letter of the specification.
+"""Reads and writes single datums with fastavro, as strictly as the specification demands.
 
 fastavro checks little: it accepts negative branches and symbols, booleans of 2 and numbers of more
-than 64 bits. So what it read is written again. If that gives other bytes, and only then,
-`skidway.schemas.strict` walks over the datum and decides (padding and several blocks are legal).
+than 64 bits. So `read_datum` encodes the value again. Only if that gives other bytes,
+`skidway.schemas.strict` walks over the datum and decides whether the datum is valid. (Varints with
+padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ MALFORMED: Final = (
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """`avro` for fastavro: full names, no logical types, no properties; defaults where wanted.
+    """The schema in fastavro's form: full names, no logical types, no properties, and defaults only
+    with `defaults`.
 
-    `tagged`: a value of a union of several types is `{"member1": value}`, numbered without null.
-    The bytes are the same; fastavro by itself does not tell an int from a long.
+    With `tagged`, a value of a union of several types is `{"member1": value}`, where the number
+    counts the types without null. The encoded bytes are the same. Without the tags, fastavro does
+    not tell an int from a long.
     """
     return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 
@@ -44,7 +47,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # says why in better words
+        check_datum(avro, datum)  # raises with a better reason
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
@@ -52,7 +55,8 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """The datum of `value`. `exact`: no unknown keys, none missing without a default.
+    """Encodes `value` as a datum. With `exact`, an unknown key is an error, and so is a missing key
+    without a default.
 
     Raises one of `MALFORMED`.
     """
@@ -62,7 +66,7 @@ def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
 
 
 def malformed_reason(error: BaseException) -> str:
-    """What one of `MALFORMED` means, for people."""
+    """The reason that an error of `MALFORMED` gives, in words for people."""
     if isinstance(error, EOFError):
         return "it ends too early"
     if isinstance(error, UnicodeDecodeError):
@@ -88,7 +92,7 @@ class _Plain:
             return {"type": "array", "items": self.of(avro.items)}
         if isinstance(avro, Map):
             return {"type": "map", "values": self.of(avro.values)}
-        name = f"_.{avro.name}"  # a full name: one without namespace would inherit one
+        name = f"_.{avro.name}"  # a full name: a name without namespace would inherit one
         if name in self._declared:
             return name
         self._declared.add(name)
@@ -117,6 +121,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # before what is inside, which counts on
+        name = f"_tag.t{self._tags}"  # counted before the tags inside `avro`
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

@@ -1,8 +1,9 @@
-"""Two schemas side by side, as a developer reads them: what became of each field.
+"""Lists what differs between two schemas, field by field, for a developer to read.
 
-Unlike `compatibility` this does not judge: a changed doc is a difference, but harmless. Fields are
-matched by name, else by the aliases of the new field. Places are names joined by dots, `[]` for the
-items of an array, `{}` for the values of a map, as in `order.lines[].price`.
+Unlike `compatibility`, this module does not judge: it lists harmless differences too, such as a
+changed doc. Fields are matched by name, else by the aliases of the new field. A place is written as
+names joined by dots, with `[]` for the items of an array and `{}` for the values of a map, as in
+`order.lines[].price`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ DIFFERENCES_MAX: Final = 10_000
 
 
 class Change(Enumeration):
-    """What became of a place."""
+    """The kinds of differences."""
 
     FIELD_ADDED = "field added"
     FIELD_REMOVED = "field removed"
@@ -55,7 +56,8 @@ class Change(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `old` and `new` are texts to set side by side; None: there is nothing."""
+    """One difference. `old` and `new` describe the place in each schema; None if that schema has
+    nothing there."""
 
     change: Change
     place: str
@@ -73,7 +75,8 @@ class Difference:
 
 
 def differences(old: AvroType, new: AvroType) -> list[Difference]:
-    """What differs, in the order of the new schema, removed fields at the end of their record.
+    """The differences, in the order of the new schema; removed fields come at the end of their
+    record.
 
     At most `DIFFERENCES_MAX`; schemas with more have little in common.
     """
@@ -101,7 +104,8 @@ def type_name(avro: AvroType) -> str:
 
 
 class _Walk:
-    """Walks both schemas together; each pair of named types once, because they may be recursive."""
+    """Walks both schemas together. Visits each pair of named types once, because types may be
+    recursive."""
 
     def __init__(self) -> None:
         self._seen: set[tuple[int, int]] = set()
@@ -124,7 +128,8 @@ class _Walk:
             yield from _properties(old.properties, new.properties, place)
 
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
-        """Where one is a union and the other is one of its types: what became of that type."""
+        """If one type is a union that contains the other type: the differences within that other
+        type."""
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):
@@ -185,7 +190,7 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """The old field of each new field that was there before. A name comes before any alias."""
+    """Finds the old field of each new field. A match by name comes before a match by alias."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
     for each in new.fields:
@@ -197,9 +202,10 @@ def _former(old: Record, new: Record) -> dict[str, Field]:
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:
-    """The fewest names that have to move to make one order the other; the rest keeps its order."""
+    """The smallest set of names that must move to turn the order `before` into the order
+    `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # the lowest rank on which a rising run of each length ends
+    ends: list[int] = []  # for each length, the lowest last rank of a rising run
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

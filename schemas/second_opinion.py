@@ -1,15 +1,15 @@
-"""What Apache Avro's own Python library says of a schema.
+"""What Apache Avro's own Python library says about a schema.
 
-Which is used for what:
+Our own code and Apache's library have different uses:
 
 - Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
-  whether it is compatible. They are held equal to Apache Avro's Java library. The Python library
-  (avro 1.12) differs from that: it takes invalid defaults and names of fields such as `a-b`,
-  compares aliases without their namespace, and says neither where nor in which order things do not
-  fit.
-- But people read the data with the Python library, so the author of a schema wants to know when it
-  refuses the schema: `second_opinion` says so.
-- Where its checker is right, tests/unit/schemas compares ours with it.
+  whether it is compatible. Tests hold them equal to Apache Avro's Java library. The Python library
+  (avro 1.12) differs from the Java library: it accepts invalid defaults and field names such as
+  `a-b`, compares aliases without their namespace, and reports incompatibilities without a place and
+  in no fixed order.
+- But people read the data with the Python library, so `second_opinion` tells the author of a schema
+  when that library refuses the schema.
+- Where the Python library's checker is right, tests/unit/schemas compares our checker with it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from __future__ import annotations
 import warnings
 
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
-"""What it raises beside its own errors: it lets some of Python's through."""
+"""Python's errors that the library raises besides its own."""
 
 
 def second_opinion(text: str) -> str | None:
-    """Why that library does not read a schema; None where it does, or is not installed."""
+    """Why Apache's Python library refuses a schema; None if it accepts the schema or is not
+    installed."""
     try:
         import avro.errors
         import avro.schema
     except ImportError:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of logical types that it does not know
+        warnings.simplefilter("ignore")  # about unknown logical types
         try:
             avro.schema.parse(text)
         except (avro.errors.AvroException, *_REFUSALS) as error:

@@ -1,8 +1,10 @@
-"""Which schema ids stand in the newest records of topics, who wrote them, and until when.
+"""Finds which schema ids occur in the newest records of topics, which agents wrote them, and when
+the newest record with each id was written.
 
-A record says with which schema it was written (5 bytes before key and value) and, if it is ours,
-which agent wrote it. Readers leave no trace in a topic, nor does a program that has a schema but
-writes nothing. So an id that is found here is in use; an id that is not found may still be.
+A record says with which schema it was written (5 bytes before key and value) and, if one of our
+agents wrote it, which agent that was. Readers leave no trace in a topic, nor does a program that
+has a schema but writes nothing. So an id that is found here is in use; an id that is not found may
+be in use too.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
-"""Agents that are remembered for one place; a company's topic may have more."""
+"""Most agents that are remembered for one id in the keys or values of a partition; a topic may have
+more."""
 
 
 @dataclass(slots=True)
 class Sighting:
-    """Records of a partition with one id, in their keys or values. `newest_ms`: event time."""
+    """The records of a partition that have the schema id `id` in their `part` ("key" or "value").
+    `newest_ms`: the newest event time."""
 
     tp: TopicPartition
     part: str
@@ -39,7 +43,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class Sightings:
-    """What was seen, and how many records of how many partitions were looked at."""
+    """The ids that were found, and how many records of how many partitions were looked at."""
 
     found: dict[tuple[TopicPartition, str, int], Sighting] = field(default_factory=dict)
     partitions: int = 0

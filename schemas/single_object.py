@@ -5,9 +5,10 @@
     | C3 01 | CRC-64-AVRO, little-endian  | Avro datum ...
     +-------+-----------------------------+---------------
 
-(Avro 1.12 specification, "Single-object encoding".) No registry is needed to read them, so the
-audit goes on when the registry is away. Schemas are the `.avsc` files of this package; those of
-released versions stay readable from `history/`, by their fingerprints.
+(Avro 1.12 specification, "Single-object encoding".) Reading these messages needs no registry, so
+the audit continues while the registry is down. The schemas are the `.avsc` files of this package.
+`history/` keeps the schemas of released versions, so that messages with their fingerprints stay
+readable.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ HEADER_BYTES: Final = 10
 
 
 class MessageInvalid(SkidwayError):
-    """Bytes that are no single-object message, or a record that its schema does not take."""
+    """Bytes that are no single-object message, or a record that does not fit its schema."""
 
 
 class UnknownFingerprint(MessageInvalid):
-    """A message with a schema that this version does not have: a newer one wrote it."""
+    """A message whose schema this version of the program does not have: a newer version wrote
+    it."""
 
     def __init__(self, wanted: bytes) -> None:
         super().__init__(
@@ -47,7 +49,8 @@ class UnknownFingerprint(MessageInvalid):
 
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
-    """A schema of messages. `name`: its record's, without namespace; `header`: 10 bytes."""
+    """A schema of messages. `name`: the name of its record, without namespace; `header`: the first
+    10 bytes of each message."""
 
     name: str
     avro: AvroType
@@ -57,7 +60,8 @@ class MessageSchema:
 
 
 class Messages:
-    """The schemas of one version of the program: the current ones, and older ones to read."""
+    """The schemas of one version of the program: the current ones, and older ones to read old
+    messages."""
 
     def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:
         self._current = {each.name: each for each in map(_message_schema, current)}
@@ -119,22 +123,23 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     """The message for `record` under the current schema of that name (`Audit`, `Announcement`).
 
     Times are milliseconds. A field that is missing takes its default. Raises `KeyError` for a name
-    that is not shipped and `MessageInvalid` for a record that the schema does not take.
+    that is not shipped and `MessageInvalid` for a record that does not fit the schema.
     """
     return shipped().encode(schema_name, record)
 
 
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """What each version of that schema that this program knows makes of `record`.
+    """The messages for `record` under each version of that schema that this program knows.
 
-    Fields that a version does not have are left out. The caller has to decode the message to see
-    whether it still says the same.
+    Fields that a version does not have are left out. The caller has to decode a message to see
+    whether it still says the same as `record`.
     """
     return shipped().encodings(schema_name, record)
 
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
-    """(schema name, record) of a message, an older one brought to the current schema.
+    """The schema name and the record of a message. A record under an older schema is resolved to
+    the current one.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """

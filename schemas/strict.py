@@ -1,9 +1,10 @@
 """Checks that bytes are exactly one datum of a schema: a strict walk that builds no values.
 
-The slow path asks it about datums whose values, encoded again, give other bytes. That is legal for
-an array in several blocks or a varint with padding, and wrong for what lenient readers let pass (a
-negative branch or symbol, a boolean of 2, a number of more than 64 bits). It also asks about datums
-whose items could claim more than their bytes say (`skidway.schemas.bounds`), before it reads them.
+The slow path checks a datum here if its value, encoded again, gives other bytes. Other bytes are
+legal for an array in several blocks or a varint with padding. They are wrong for faults that
+lenient readers let pass (a negative branch or symbol, a boolean of 2, a number of more than 64
+bits). The slow path also checks a datum here, before it reads the datum, if the items could claim
+much more memory than the datum has bytes (`skidway.schemas.bounds`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _ZEROS: Final = re.compile(rb"\0*")
 
 
 class DatumInvalid(ValueError):
-    """Why these bytes are no datum of the schema."""
+    """The bytes are no datum of the schema; the message says why."""
 
 
 def check_datum(
@@ -29,7 +30,7 @@ def check_datum(
 ) -> None:
     """Raises `DatumInvalid` unless `data` is one datum of `avro`, from first byte to last.
 
-    `weigh` says how much memory an item of a type takes, in bytes; no item counts by default.
+    `weigh` says how much memory an item of a type takes, in bytes; by default, items weigh nothing.
     """
     end = _Walk(data, weigh).over(avro, 0)
     if end != len(data):
@@ -37,7 +38,7 @@ def check_datum(
 
 
 class _Walk:
-    """Walks over one datum; knows what its items have claimed so far."""
+    """Walks over one datum, and sums up the memory that its items claim."""
 
     def __init__(self, data: bytes, weigh: Callable[[AvroType], int]) -> None:
         self._data = data
@@ -48,7 +49,7 @@ class _Walk:
         self._least: dict[int, int] = {}
 
     def over(self, avro: AvroType, at: int) -> int:
-        """The position behind the value that begins at `at`."""
+        """The position after the value that begins at `at`."""
         if isinstance(avro, Primitive):
             return self._primitive(avro.kind, at)
         if isinstance(avro, Record):
@@ -107,7 +108,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # a hostile datum may have half a million in a row
+                if may_be_empty:  # half a million empty ones may stand in a row
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:
@@ -137,13 +138,13 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # readers keep one of the values: nobody knows which
+        if self._data[begin:end] in keys:  # readers may keep either value
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end
 
     def _number(self, at: int) -> tuple[int, int]:
-        if at < self._size and (byte := self._data[at]) < 0x80:  # most are of one byte
+        if at < self._size and (byte := self._data[at]) < 0x80:  # most numbers are of one byte
             return (byte >> 1) ^ -(byte & 1), at + 1
         value = 0
         for position in range(_VARINT_BYTES_MAX):

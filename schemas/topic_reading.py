@@ -1,4 +1,5 @@
-"""Ranges of topics as columns, for commands that look at records: bounded in time and memory."""
+"""Reads ranges of topics as columns, for commands that look at records. Time and memory are
+bounded."""
 
 from __future__ import annotations
 
@@ -13,17 +14,18 @@ from skidway.kafka.columns import DecodedBatch, decode
 from skidway.kafka.types import TopicPartition
 
 SILENT_S: Final = 30.0
-"""Reading ends with `Unreachable` after so long without an answer."""
+"""Reading ends with `Unreachable` after this many seconds without an answer."""
 POLL_MS: Final = 500
 
 Range = tuple[int, int]
-"""The first offset, and the one behind the last."""
+"""The first offset, and the offset after the last."""
 
 
 def read_ranges(
     client: Client, ranges: Mapping[TopicPartition, Range]
 ) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
-    """Every batch that has records of these ranges, whole; `Unreachable` when nothing comes."""
+    """Yields every batch that has records of these ranges, whole. Raises `Unreachable` when nothing
+    arrives for `SILENT_S`."""
     fetcher = Fetcher(client)
     left = {tp: end for tp, (first, end) in ranges.items() if first < end}
     for tp in left:

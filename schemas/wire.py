@@ -5,8 +5,9 @@
     | 0x00   | schema id          | Avro datum ...
     +--------+--------------------+---------------
 
-Works on whole Arrow arrays. A value that does not begin like this is told apart; it is never an
-error. The newer form (byte 1 and a GUID) is not written, and counts as "no prefix" when read.
+The functions work on whole Arrow arrays. A value without this prefix gets the id -1; it is never an
+error. Confluent's newer form (byte 1 and a GUID) is not written, and counts as "no prefix" when
+read.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ def add_prefix(schema_id: int, datums: pa.BinaryArray) -> pa.BinaryArray:
 
 
 def split(values: pa.BinaryArray) -> tuple[np.ndarray[Any, np.dtype[np.int32]], pa.BinaryArray]:
-    """(schema id of each value, its datum). Id -1: null, too short, or another first byte.
+    """The schema id of each value, and its datum. The id is -1 for a null, for a value that is too
+    short, and for a value without the prefix.
 
-    Such a value is given back whole in the second array, so that nothing of it is lost.
+    The second array has a value with id -1 whole, so that none of its bytes are lost.
     """
     count = len(values)
     if count == 0:
@@ -66,7 +68,8 @@ def _offsets_and_data(values: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _cut_front(values: pa.BinaryArray, offsets: Any, cut: Any) -> pa.BinaryArray:
-    """`values` without the first `cut[i]` bytes of each: bounds interleaved, every other taken."""
+    """`values` without the first `cut[i]` bytes of value `i`. The bounds of the bytes to keep and
+    of those to skip alternate in one array, so every other piece is taken."""
     if not cut.any():
         return values
     bounds = np.empty(2 * len(values), np.int32)

@@ -1,7 +1,7 @@
 """The collector, `skidway audit run`: follows the audit topics, judges buckets, shows verdicts.
 
-roster_file  the roster's file, read again when it changes
+roster_file  reads the roster's file, and reads it again when it changes
 judge        judges every bucket again and again, in bounded memory and time
 web          the dashboard, its pages and its JSON
-collector    the loop that collects, and the server beside it
+collector    the loop that collects messages, and the web server
 """

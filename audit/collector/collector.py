@@ -1,7 +1,8 @@
 """The program `skidway audit run`: collects, and serves the dashboard, metrics and health.
 
-The main thread reads the audit topics into the ledger; the web server's thread reads the ledger
-through a connection of its own. Each has one owner; they share only the file.
+The main thread reads the audit topics into the ledger. The web server's thread reads the ledger
+through a connection of its own. Each connection belongs to one thread; the threads share only the
+file.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 
 class _Expected:
-    """What is expected now. Owned by the main thread; others read `policy`, a value."""
+    """The policy with the roster that is in force now. The main thread owns it; other threads only
+    read the immutable value `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad roster."""
@@ -140,18 +142,18 @@ class _Expected:
         self.policy = settings.policy(() if self._file is None else self._file.entries)
 
     def look(self) -> None:
-        """Takes a roster that has changed; a bad one changes nothing."""
+        """Takes over a changed roster file; a bad file changes nothing."""
         if self._file is not None and self._file.look():
             self.policy = self._settings.policy(self._file.entries)
 
     @property
     def problem(self) -> str | None:
-        """Why the roster's file is not in force; None if it is."""
+        """Why the roster's file is not in force; None if the file is in force."""
         return None if self._file is None else self._file.problem
 
 
 class _Loop:
-    """Collects, and keeps trying while a cluster is away."""
+    """Collects messages, and keeps trying while a cluster is unreachable."""
 
     def __init__(
         self, settings: AuditSettings, expected: _Expected, ledger: Ledger, clock: Clock
@@ -218,7 +220,7 @@ class _Loop:
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
-        """Makes the newest judgement, which pages, metrics and /health report."""
+        """Judges some buckets; pages, metrics and /health then report the new standing."""
         began = self._clock.monotonic()
         self.standing = found = self._judging.step()
         evidence = self._ledger.evidence(NO_BUCKETS)
@@ -252,7 +254,7 @@ class _Loop:
 
 @contextlib.contextmanager
 def _serving(dashboard: Dashboard, listener: str) -> Iterator[None]:
-    """The dashboard on a thread of its own while the block runs."""
+    """Serves the dashboard on a thread of its own while the block runs."""
     server = uvicorn.Server(
         uvicorn.Config(
             dashboard.application(),

@@ -1,9 +1,9 @@
-"""Judges every bucket of a ledger, again and again, in bounded memory and time.
+"""Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-Buckets are judged block by block, an hour of event time at once. The newest blocks are judged at
-every step, the others in turn, so that later changes (a late line, a seal, a decision, our clock)
-are seen in all of them sooner or later. Until every block has been judged once, the standing says
-how many have not.
+Buckets are judged in blocks of one hour of event time. The newest blocks are judged at every step,
+the others in turn, so that the verdicts on every block sooner or later reflect later changes (a
+late line, a seal, a decision, our clock). Until every block has been judged once, the standing says
+how many blocks have not.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from skidway.clock import Clock
 
 BLOCK_MS = 3_600_000
 NEWEST_BLOCKS = 2
-"""How many blocks are judged at every step."""
+"""The number of newest blocks that every step judges."""
 
 NEVER_S, AGAIN_S = 5.0, 0.25
-"""How long a step judges older blocks at most: those never judged, and then others again."""
+"""Longest time in seconds for which a step judges older blocks: first blocks that were never
+judged, then others again."""
 
 
 class Judge:
-    """Owns the standing of each block. One thread, which owns the ledger's connection, too."""
+    """Owns the standing of each block. Used by one thread, which owns the ledger's connection,
+    too."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger
@@ -35,7 +37,8 @@ class Judge:
         self._turn: list[int] = []
 
     def step(self) -> Standing:
-        """Judges some blocks; returns the standing of all, with each block as last judged."""
+        """Judges some blocks, and returns the standing of all blocks, each as it was judged
+        last."""
         began = self._clock.monotonic()
         blocks = self._ledger.blocks(BLOCK_MS)
         self._parts = {block: part for block, part in self._parts.items() if block in set(blocks)}

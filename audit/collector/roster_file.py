@@ -1,7 +1,7 @@
-"""The roster's file while a program runs: checked now and then, read again when it has changed.
+"""Watches the roster's file while a program runs, and reads the file again when it has changed.
 
-A bad file (gone, unreadable, with a mistake in it) changes nothing: the last good one holds, the
-mistake is logged once, and `problem` names it until the file is good again.
+A bad file (gone, unreadable, with a mistake in it) changes nothing: the last good roster stays in
+force, the mistake is logged once, and `problem` names the mistake until the file is good again.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ LOOK_EVERY_S = 1.0
 _log = log.get(__name__)
 
 _Stamp = tuple[int, int, int, int]
-"""Device, inode, size and time of change: a rewritten or replaced file has another one."""
+"""Device, inode, size and time of change: a rewritten or replaced file has another stamp."""
 
 
 class RosterFile:
-    """One file, read at the start and again whenever it changes. One thread."""
+    """A roster's file, read at the start and again whenever it changes. Used by one thread."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        """Raises ConfigurationRefused: a program does not start without a good one."""
+        """Raises ConfigurationRefused for a bad file: a program does not start without a good
+        one."""
         self._path = path
         self._clock = clock
         self._stamp = _stamp(path)
@@ -34,14 +35,15 @@ class RosterFile:
         self._look_at = clock.monotonic() + LOOK_EVERY_S
 
     def look(self) -> bool:
-        """Whether there are new entries; asks the file system at most every LOOK_EVERY_S."""
+        """Reads a changed file, and says whether the entries have changed. Asks the file system at
+        most every LOOK_EVERY_S."""
         if self._clock.monotonic() < self._look_at:
             return False
         self._look_at = self._clock.monotonic() + LOOK_EVERY_S
         stamp = _stamp(self._path)
         if stamp == self._stamp:
             return False
-        self._stamp = stamp  # before the file is read: what changes meanwhile is seen next time
+        self._stamp = stamp  # set before reading: a change meanwhile is seen next time
         try:
             entries = read_file(self._path)
         except ConfigurationRefused as error:

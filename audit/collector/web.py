@@ -1,6 +1,6 @@
-"""The dashboard: verdicts as pages and as JSON. Reads the ledger, never writes.
+"""The dashboard, which shows verdicts as pages and as JSON. It reads the ledger and never writes.
 
-    /                 the standing: the sentence on every bucket, and topics x newest buckets
+    /                 the standing: a sentence on all buckets, and a grid of topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
     /agents           the hosts: expected, silent, retired; all senders, and when each was heard
     /index.json, /buckets.json, /agents.json    the same for programs
@@ -45,10 +45,10 @@ from skidway.errors import SkidwayError
 
 PAGE_BUCKETS = 60
 HOSTS_SHOWN = 500
-"""Hosts on the page, those that are missed first; the JSON has all of them."""
+"""Most hosts on the page, missed hosts first; the JSON has all hosts."""
 
 WARNED = "warned"
-"""As a status: complete, with a warning."""
+"""The status of a bucket that is complete with a warning."""
 
 GLYPHS = {
     "complete": "✓", WARNED: "△", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"
@@ -83,16 +83,19 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The buckets of a page. older: where the next page begins, None on the last one."""
+    """The buckets of a page. older: the bucket at which the next page begins; None on the last
+    page."""
 
     verdicts: list[BucketVerdict]
     older: int | None
 
 
 class Dashboard:
-    """Answers requests from one ledger, one at a time, because they share its connection.
+    """Answers requests from one ledger, one request at a time, because they share the ledger's
+    connection.
 
-    policy: what is expected now. standing: the newest judgement over every bucket.
+    policy: gives the policy that is in force now. standing: gives the newest judgement over all
+    buckets.
     """
 
     def __init__(
@@ -131,7 +134,7 @@ class Dashboard:
 
     @property
     def _policy(self) -> Policy:
-        """What is expected now: the roster may have changed since the last request."""
+        """The policy that is in force now; the roster may have changed since the last request."""
         return self._policy_now()
 
     # What the pages show.
@@ -324,7 +327,8 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _frame(found: Standing) -> dict[str, Any]:
-    """The sentence, and the worst of what is due; rows that differ are as bad as a short tier."""
+    """The sentence of a page, and the worst status of its overdue buckets. A recount that differs
+    is as bad as a tier with missing records."""
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*found.overdue, *differ]
     worst = max(overdue, default=Status.COMPLETE).word
@@ -336,7 +340,7 @@ def _frame(found: Standing) -> dict[str, Any]:
 
 
 def _row(found: TopicStanding, name: str, starts: tuple[int, ...]) -> dict[str, Any]:
-    """A topic in the grid."""
+    """The row of a topic in the grid."""
     return {
         "topic": found.source.topic,
         "name": name,
@@ -350,7 +354,7 @@ def _row(found: TopicStanding, name: str, starts: tuple[int, ...]) -> dict[str, 
 
 
 def _recount(found: RecountResult) -> dict[str, Any]:
-    """What a recount found, in the topic's row."""
+    """The result of a recount, for the topic's row."""
     return {
         "time": found.time_ms,
         "word": report.recount_word(found),
@@ -360,7 +364,7 @@ def _recount(found: RecountResult) -> dict[str, Any]:
 
 
 def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
-    """A bucket in the grid."""
+    """The cell of a bucket in the grid."""
     if verdict is None:
         return None
     return {
@@ -373,7 +377,7 @@ def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
 
 
 def _class(verdict: BucketVerdict) -> str:
-    """The CSS class that colours it."""
+    """The CSS class that colours the bucket."""
     return WARNED if verdict.is_warned else verdict.status.word
 
 
@@ -384,12 +388,12 @@ def _word(verdict: BucketVerdict) -> str:
 
 
 def _moment(time_ms: int) -> str:
-    """A time as people read it; the page says once that all are UTC."""
+    """A time as people read it; the page says once that all times are UTC."""
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 
 def _words(found: TopicStanding) -> str:
-    """How many buckets have which verdict, gravest first."""
+    """The number of buckets with each verdict, gravest verdict first."""
     counts: Counter[tuple[Status, str]] = Counter()
     for status, count in found.by_status.items():
         accepted = found.accepted.get(status, 0)

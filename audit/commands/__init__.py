@@ -1,10 +1,10 @@
-"""Commands that query the audit, and what they share. audit.cli has the noun, and the verbs that
-start programs.
+"""Commands that query the audit, and the modules that they share. audit.cli has the noun `audit`,
+and the verbs that start programs.
 
     options      where to read evidence (a store, or the topics of a cluster), and what to expect
     live_ledger  a ledger that is kept up to date while a command waits
     polling      checks hosts again and again, even while a cluster is unreachable
-    publication  what commands tell the collector, on the audit topic
+    publication  publishes messages of commands to the collector, on the audit topic
     report       `skidway audit report`
     recount      `skidway audit recount`
     accept       `skidway audit accept` and `skidway audit retire`

@@ -1,7 +1,8 @@
-"""`skidway audit accept` and `skidway audit retire`: what a person decides about verdicts.
+"""`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
 
-Decisions are messages on the audit topic of the cluster that the collector reads: it knows them a
-moment later, and again when it starts over. The evidence for them is read as in other commands.
+A decision is a message on the audit topic of the cluster that the collector reads: the collector
+knows it a moment later, and again after its ledger was rebuilt. These commands read the evidence
+for a decision as the other commands do.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
-    """The buckets that are meant, as they are now, and all acceptances that nobody took back."""
+    """The buckets that the arguments name, as judged now, and all acceptances that nobody took
+    back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
@@ -170,13 +172,13 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places that a text retires, of those that counted and belong to this one."""
+    """The places within `place` that have counted and that `text` retires."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """Where each sender except agents counted, with this place retired."""
+    """The counting place of each sender except agents, if `place` is retired."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]
@@ -185,7 +187,7 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
 def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
-    """By topic, start and size: the bucket as the report calls it, and its verdict."""
+    """By topic, start and size of a bucket: the bucket's name in reports, and its verdict."""
     topics = report.topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)
@@ -194,7 +196,7 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """The bucket with the reasons that the report shows; is_whole: with all of them."""
+    """The bucket with the reasons that the report shows; with is_whole, with all reasons."""
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"
 

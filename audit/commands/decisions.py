@@ -1,4 +1,4 @@
-"""`skidway audit decisions`: what people decided about verdicts, and who did."""
+"""`skidway audit decisions`: lists the decisions of people about verdicts."""
 
 from __future__ import annotations
 

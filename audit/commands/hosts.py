@@ -1,4 +1,5 @@
-"""`skidway audit hosts` and `skidway audit wait`: the roster, and the gate of an upgrade."""
+"""`skidway audit hosts` and `skidway audit wait`: shows the hosts of the roster, or waits until
+hosts are proven complete, which gates an upgrade."""
 
 from __future__ import annotations
 
@@ -112,8 +113,9 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """Leaves out hdfs, which waits for the next load, unless told otherwise. It stays if only the
-    agent's tier would be left: that alone compares nothing."""
+    """The policy of `wait`. Without --tiers it leaves out tier hdfs, which has to wait for the next
+    load. Tier hdfs stays if it is the only tier besides agent, because one tier alone compares
+    nothing."""
     policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))

@@ -1,4 +1,4 @@
-"""A ledger that is kept up to date while somebody waits: the collector's, or one in memory."""
+"""A ledger that is kept up to date while a command waits: the collector's, or one in memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """From a store it has what the collector has taken; from a cluster it reads on in the audit
-    topics. One thread."""
+    """With a store, the ledger is the collector's, which the collector updates. With a cluster, the
+    ledger is in memory, and `catch_up` reads on in the audit topics. Used by one thread."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
@@ -43,8 +43,8 @@ class LiveLedger:
         self.ledger.close()
 
     def catch_up(self) -> None:
-        """Takes all that the audit topics hold now. Raises Unreachable, KafkaError, CorruptBatch;
-        then the next call begins with new connections."""
+        """Takes all messages that the audit topics hold now. Raises Unreachable, KafkaError,
+        CorruptBatch; after an error, the next call begins with new connections."""
         if self.is_store:
             return
         if self._client is None or self._collection is None:

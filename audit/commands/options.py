@@ -1,7 +1,8 @@
-"""What the commands that query the audit share: where to read evidence, and what to expect.
+"""Options that the commands which query the audit share: where to read evidence, and what to
+expect.
 
-Evidence comes from the collector's store if there is one, else from the audit topics of a cluster,
-read into a ledger in memory.
+Evidence comes from the collector's store if there is one. Otherwise it comes from the audit topics
+of a cluster, which are read into a ledger in memory.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """Topics, and the topics of their agents' rejects (whatever their id)."""
+    """The named topics, and the topics of their agents' rejects (with any topic id)."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
 def topics_named(names: list[str] | None) -> list[str] | None:
-    """The topics that these names mean, even as the report prints them: with the cluster's name,
-    and with the beginning of the id."""
+    """The topics that these names mean. A name may have the form that the report prints: with the
+    cluster's name, and with the beginning of the topic id."""
     if names is None:
         return None
     known = [_named(name)[0] for name in names]
@@ -68,22 +69,25 @@ def topics_named(names: list[str] | None) -> list[str] | None:
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether a topic has one of these names, with or without its cluster's name and its id."""
+    """Whether a topic has one of these names, with or without the cluster's name and the topic
+    id."""
     known = {source.topic, f"{source.cluster}.{source.topic}"}
     topic_id = source.topic_id or "none"
     return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name, and the beginning of the id, which `report.topic_names` prints after it."""
+    """The topic's name, and the beginning of the topic id, which `report.topic_names` prints after
+    the name."""
     match = _WITH_ID.fullmatch(text)
     return (match[1], match[2]) if match else (text, "")
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """The collector's settings: those that options name, else those installed here, wherever the
-    evidence is read. None if there are none, or if options say where to read and this user cannot
-    read the installed ones. Raises ConfigurationRefused."""
+    """The collector's settings: those that options name, otherwise those that are installed on this
+    host, wherever the evidence is read. None if there are none. Also None if options say where to
+    read the evidence and this user cannot read the installed settings. Raises
+    ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
@@ -97,8 +101,8 @@ def _installed() -> Path:
 
 
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
-    """What is expected by settings, roster and options; prints a note if there are no settings.
-    Raises ConfigurationRefused, UsageError."""
+    """The policy from settings, roster and options. Prints a note if there are no settings. Raises
+    ConfigurationRefused, UsageError."""
     policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
@@ -136,7 +140,8 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """The collector's store if there is one, else one in memory, read from the topics."""
+    """The collector's ledger if there is a store; otherwise a ledger in memory, read from the audit
+    topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
@@ -147,7 +152,7 @@ def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Cloc
 
 
 def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:
-    """The directory of the store to read; None: read the cluster. Raises UsageError."""
+    """The directory of the store to read; None if the cluster is to be read. Raises UsageError."""
     folder: Path | None = args.store
     if folder is None and args.bootstrap_server is None and given is not None:
         return given.store_dir if (given.store_dir / DATABASE).exists() else None
@@ -174,14 +179,16 @@ def _stored(path: Path, clock: Clock) -> Ledger:
 
 
 def note_staleness(ledger: Ledger, clock: Clock) -> None:
-    """Prints a note if the collector of this store has taken nothing for a while, or never."""
+    """Prints a note if the collector of this store has never taken anything, or nothing for a
+    while."""
     words = staleness(ledger.taken_ms, clock.time_ms())
     if words:
         print(f"note: {words}", file=sys.stderr)
 
 
 def staleness(taken_ms: int, now_ms: int) -> str:
-    """A note on when a collector last took something (0: never); empty if that is not long ago."""
+    """A note on when a collector last took something (0: never); empty if that was a short time
+    ago."""
     if not taken_ms:
         return "the collector has not read anything yet"
     stale_ms = now_ms - taken_ms

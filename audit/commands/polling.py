@@ -1,4 +1,4 @@
-"""Looks again and again until hosts are proven, or the time is over."""
+"""Checks hosts again and again until they are proven, or the time is over."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from skidway.kafka.errors import KafkaError
 
 POLL_S = 1.0
 POLL_SHARE = 2
-"""Looking takes at most a third of the time."""
+"""After each look, pauses at least this many times as long as the look took: so looking takes at
+most a third of the time."""
 
 NAMES_MAX = 3
-"""Hosts that the progress names; the rest is counted."""
+"""Most hosts that the progress names; the other hosts are only counted."""
 
 
 def patiently(
@@ -26,8 +27,9 @@ def patiently(
     timeout_s: float,
     progress: Progress,
 ) -> list[Proof]:
-    """Looks until no host is short, or the time is over. If a cluster is away at the first look, it
-    raises at once, later only when the time is over: its brokers may just be restarting."""
+    """Looks until no host is short, or the time is over. If the cluster is unreachable at the first
+    look, raises at once. If it becomes unreachable later, raises only when the time is over,
+    because the brokers may just be restarting."""
     deadline = clock.monotonic() + timeout_s
     found: list[Proof] | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Publishes what commands tell the collector, on the audit topic of a cluster."""
+"""Publishes the messages of commands to the collector, on the audit topic of a cluster."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def say(
     clock: Clock,
     what: str,
 ) -> None:
-    """Publishes values where the evidence is read, all in one partition. Raises Unreachable.
+    """Publishes values to the cluster whose audit topics the commands read, all in one partition.
+    Raises Unreachable.
 
-    what: what the values are, for the error's sentence.
+    `what` names the values in the error's sentence.
     """
     with options.client_of(args, settings) as client:
         _publish(client, values, clock, what)

@@ -1,4 +1,5 @@
-"""`skidway audit recount`: the rows of an output, counted again and compared."""
+"""`skidway audit recount`: counts the rows of an output again, and compares them with the audit's
+counts."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def _compared(
     since_ms: int | None,
     clock: SystemClock,
 ) -> list[tuple[Recounted, list[Difference]]]:
-    """Each topic that the output has or should have, with its differences from what was counted."""
+    """Each topic that the output has or should have, with its recount and the differences from the
+    audit's counts."""
     asked = None if args.topic is None else set(options.with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]

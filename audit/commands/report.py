@@ -1,4 +1,4 @@
-"""`skidway audit report`: every bucket's counts and verdict."""
+"""`skidway audit report`: prints every bucket's counts and verdict."""
 
 from __future__ import annotations
 

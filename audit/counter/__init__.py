@@ -1,7 +1,7 @@
 """A tier's counter, the program `skidway audit count`: counts a cluster's log.
 
-continuity  each batch begins where the one before ended, or at the end of a named gap
-state       offsets, marks, chains and outbox, in one SQLite database
-counter     counts what was fetched, and commits deltas together with the progress
-program     the loop around it
+continuity  checks that each batch begins where the batch before ended, or after a named gap
+state       the durable state: offsets, marks, chains and outbox, in one SQLite database
+counter     counts fetched records, and commits deltas together with the progress
+program     runs the counter until it is told to stop
 """

@@ -1,7 +1,8 @@
-"""Continuity: each batch begins where the one before ended, or at the end of a named gap. Pure.
+"""Checks continuity: each batch must begin where the batch before ended, or at the end of a named
+gap. Pure.
 
-Before a partition goes on after an interruption, the batch just below is read again and compared:
-another CRC or leader epoch means that the log diverged from what was counted, and the partition
+Before a partition goes on after an interruption, the last counted batch is read again and compared.
+If it has another CRC or leader epoch, the log diverged from what was counted, and the partition
 stops, with the reason. A gap is never skipped silently; it becomes part of the next delta.
 """
 
@@ -15,23 +16,24 @@ from skidway.kafka.batch import BatchHeader
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How far a partition was followed. comparing: the batch below must still be compared."""
+    """How far a partition was followed. comparing: the last counted batch must still be
+    compared."""
 
     position: Position
     comparing: bool = False
 
     @property
     def fetch_offset(self) -> int:
-        """Where to fetch: one offset back if a batch must be compared first."""
+        """The offset to fetch: one offset back if the last counted batch must be compared first."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with a batch or an offset. counts: whether its records count.
+    """What to do with a batch or an offset. counts: whether the batch's records count.
 
-    gap: offsets [first, end) to name, with `reason`; an empty gap names a doubt. stop: why the
-    partition cannot go on.
+    gap: offsets [first, end) that are to be named as missing, with `reason`; an empty gap names a
+    doubt. stop: why the partition cannot go on.
     """
 
     following: Following
@@ -42,7 +44,7 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """How to go on from durable progress."""
+    """How to go on from the durable position."""
     return Following(position, comparing=position.below is not None)
 
 
@@ -70,7 +72,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """What to do if the log does not hold the offset that was asked for."""
+    """What to do if the log does not hold the fetch offset."""
     position = following.position
     if log_end < position.next_offset:
         return Step(
@@ -96,7 +98,7 @@ def identity(header: BatchHeader) -> BatchId:
 
 def _compared(following: Following, header: BatchHeader) -> Step:
     position = following.position
-    if header.base_offset >= position.next_offset:  # what was below is not in the log any more
+    if header.base_offset >= position.next_offset:  # the last counted batch has gone
         unverified = Step(Following(position), reason="")
         step = at_batch(unverified.following, header)
         gap = step.gap or (position.next_offset, position.next_offset)

@@ -1,16 +1,17 @@
-"""A tier's counter: reads topics up to their watermarks, headers only, and reports what it counted.
+"""A tier's counter: reads the record headers of topics up to their high watermarks, counts the
+records, and reports the counts.
 
     metadata --> topics and their sources --> positions
     fetch ----> continuity ----> marks ----> counts        in memory, for at most a second
     commit ---> offsets, marks, numbers, deltas            one transaction
     outbox ---> _skidway_audit                             acks=all
 
-It is a consumer like any other, so it counts on our broker and on Apache Kafka alike, and the
-broker stays blind to payloads. Like the loader it drops repeats by marks; its counts are of unique
-records.
+The counter is an ordinary consumer, so it counts on our broker and on Apache Kafka alike, and the
+broker need not know payloads. Like the loader, it recognizes repeats by marks and drops them, so it
+counts unique records.
 
 One thread owns everything here. A partition that cannot go on (its log diverged, a batch is
-damaged) stands still and is named in /health; the others go on.
+damaged) stops and is named in /health; the others go on.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and
 
 @dataclass(slots=True)
 class _Counted:
-    """One partition that is being counted. stopped: why it cannot go on, empty while it can."""
+    """One partition that is being counted. stopped: why it cannot go on; empty while it can."""
 
     source: Source
     following: Following
@@ -91,13 +92,14 @@ class Counter:
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
-        """Looks for topics if that is due, counts what has come, and commits if that is due."""
+        """Looks for new topics if that is due, counts the records that have arrived, and commits if
+        that is due."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
             try:
                 self.refresh()
-            except KafkaError as error:  # a topic went away between two questions: ask again later
+            except KafkaError as error:  # a topic was deleted between two requests: ask later
                 _log.warning("topics_not_refreshed", reason=str(error))
         self._fetch(timeout_ms, *wake)
         if self._clock.monotonic() >= self._commit_at:
@@ -106,14 +108,14 @@ class Counter:
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
-        """A heartbeat's bytes when one is due: it needs no durability."""
+        """The bytes of a heartbeat if one is due. A heartbeat need not be durable."""
         if self._clock.monotonic() < self._beat_at:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
         return encode(Heartbeat(self.sender, self._state.number, self._clock.time_ms()))
 
     def refresh(self) -> None:
-        """Finds topics and partitions that are new, gone, or made again."""
+        """Finds topics and partitions that are new, were deleted, or were created again."""
         found = self._client.metadata().topics
         usable = [name for name, topic in found.items() if topic.error is ErrorCode.NONE]
         chosen = topic_patterns.choose(self._settings.topics, usable)
@@ -131,7 +133,7 @@ class Counter:
         self._seek_again, self._failure = False, ""
 
     def commit(self) -> None:
-        """Makes everything counted so far durable, together with the deltas that say so."""
+        """Makes the progress so far durable, together with the deltas of what was counted."""
         if not self._progress.positions:
             return
         previous = self._state.touched(key for key, _ in self._counts.items())
@@ -150,7 +152,7 @@ class Counter:
 
     @property
     def lag(self) -> int:
-        """Records between positions and watermarks."""
+        """Number of records between positions and high watermarks."""
         return sum(
             max(0, x.watermark - x.following.position.next_offset)
             for x in self._partitions.values()
@@ -158,11 +160,12 @@ class Counter:
 
     @property
     def health(self) -> Health:
-        """Whether every partition can be counted; as of the last turn, so from any thread."""
+        """Whether every partition can be counted. The value is that of the last turn, so any thread
+        may read it."""
         return self._health
 
     def is_away(self, reason: str) -> None:
-        """Notes that the cluster does not answer; the next turn tries again."""
+        """Notes in the health that the cluster does not answer; the next turn tries again."""
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 
@@ -171,7 +174,8 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """The chosen topics of our tier, with their sources; asked once per topic (and its id)."""
+        """The chosen topics of our tier, with their sources. The cluster is asked once for each
+        topic and topic id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -221,7 +225,7 @@ class Counter:
                 self._count_batch(part.tp, counted, batch)
             except CorruptBatch as error:
                 self._stop(part.tp, counted, f"a batch is damaged: {error}")
-            except (Unreachable, KafkaError) as error:  # nobody could say what is missing here
+            except (Unreachable, KafkaError) as error:  # a gap could not be explained
                 self._fetcher.remove(part.tp)
                 self._failed(error)
                 return
@@ -252,7 +256,7 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """The step with the mirror's own reason, if it named the offsets that are missing."""
+        """The step with the mirror's own reason, if the mirror named the missing offsets."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
@@ -260,7 +264,8 @@ class Counter:
         return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
-        """Moves a partition on by one step, and notes what has to be said about it."""
+        """Moves a partition on by one step, and notes its gap, range and position for the next
+        commit."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return
@@ -272,7 +277,7 @@ class Counter:
             _GAPS.inc()
             _log.warning("gap_named", partition=str(tp), offsets=step.gap, reason=step.reason)
         counted.following = step.following
-        if after > before:  # a range may span a gap, which is named beside it
+        if after > before:  # a range may span a gap, which is named separately
             first, _ = self._ranges.get(key, (before, before))
             self._ranges[key] = (first, after)
         if after > before or step.gap is not None:
@@ -299,7 +304,8 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """The fetcher gave up some partition: the next refresh seeks all of them again."""
+        """Notes that the fetcher gave up a partition: the next refresh seeks all partitions
+        again."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

@@ -1,4 +1,4 @@
-"""The program `skidway audit count`: a counter with its state and its publisher, until it stops."""
+"""The program `skidway audit count`: runs a counter with its state and its publisher."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _log = log.get(__name__)
 def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
-    """Counts until it is told to stop. Raises StateRefused for a state that is an older copy,
-    unless `new_epoch` tells it to count everything again under a new epoch."""
+    """Counts until it is told to stop. Raises StateRefused if the state is an older copy. With
+    `new_epoch`, counts everything again under a new epoch instead."""
     with (
         DirectoryLock(settings.state_dir),
         Client(
@@ -55,7 +55,8 @@ def run_counter(
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
-    """The settings with the name of the brokers' cluster. Raises ConfigurationRefused."""
+    """The settings with the name of the cluster, which the brokers give if it is not set. Raises
+    ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     return replace(settings, cluster_name=name)
 
@@ -63,7 +64,8 @@ def _named(settings: CounterSettings, client: Client) -> CounterSettings:
 def _settle_epoch(
     settings: CounterSettings, client: Client, state: CounterState, clock: Clock, *, new_epoch: bool
 ) -> None:
-    """Compares the state with what was published, or begins a new epoch if that is wanted."""
+    """Checks that the state is not older than the published messages. With `new_epoch`, begins a
+    new epoch instead."""
     newest = newest_own(
         client, Fetcher(client), Tier(settings.tier.upper()), settings.producer_name, clock
     )
@@ -105,7 +107,7 @@ class _Running:
             while not shutdown.requested:
                 try:
                     counter.turn(TURN_MS, shutdown.fileno())
-                except Unreachable as error:  # what is counted stays; the cluster will be back
+                except Unreachable as error:  # counts stay in memory until the cluster is back
                     counter.is_away(str(error))
                     shutdown.wait(RETRY_S)
                 publisher.poll()

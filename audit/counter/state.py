@@ -1,13 +1,14 @@
-"""A counter's durable state: one SQLite database, moved on by one transaction at a time.
+"""A counter's durable state: one SQLite database, which changes by one transaction at a time.
 
-    partitions   per source topic and partition: the next offset, and the batch just below it
+    partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end byte seen
-    touched      per (source topic, agent, bucket): the last delta that touched it
+    touched      per (source topic, agent, bucket): the number of the last delta that touched it
     outbox       deltas that are not published yet
     meta         epoch, the last number used, and the size of the buckets that are counted
 
-Offsets, marks, numbers and deltas move together or not at all: after a crash the counter counts the
-same records again from where the last transaction ended, and gives them the same numbers.
+One transaction moves offsets, marks, numbers and deltas together, or none of them. After a crash,
+the counter counts the records after the last transaction again, and gives the deltas the same
+numbers.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ PartitionId = tuple[Source, int]
 
 @dataclass(frozen=True, slots=True)
 class BatchId:
-    """What identifies a batch in a log."""
+    """The values that identify a batch in a log."""
 
     base_offset: int
     crc: int
@@ -66,7 +67,8 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the counting of a partition stands. below: the last counted batch, None at first."""
+    """The position up to which a partition was counted. below: the last counted batch; None before
+    the first."""
 
     next_offset: int = 0
     below: BatchId | None = None
@@ -74,14 +76,14 @@ class Position:
 
 @dataclass(slots=True)
 class Progress:
-    """What one transaction makes durable."""
+    """The positions and marks that one transaction makes durable."""
 
     positions: dict[PartitionId, Position] = field(default_factory=dict)
     marks: dict[PartitionId, dict[FileKey, int]] = field(default_factory=dict)
 
 
 class CounterState:
-    """The state of one counter. One thread."""
+    """The state of one counter. Used by one thread."""
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
@@ -96,17 +98,17 @@ class CounterState:
 
     @property
     def where(self) -> str:
-        """What this is and where it lies, for error sentences."""
+        """Names the state and its file, for error sentences."""
         return f"The counter's state in {self._path}"
 
     @property
     def epoch(self) -> int:
-        """The epoch of the numbers."""
+        """The epoch to which the numbers belong."""
         return int(self._meta()[0])
 
     @property
     def number(self) -> int:
-        """The last number used in this epoch; 0 for none."""
+        """The last number that was used in this epoch; 0 for none."""
         return int(self._meta()[1])
 
     def settle_bucket(self, bucket_ms: int) -> None:
@@ -123,7 +125,7 @@ class CounterState:
             )
 
     def position(self, partition: PartitionId) -> Position:
-        """Where the counting of a partition stands; at its beginning if it was never counted."""
+        """The position up to which a partition was counted; offset 0 if it was never counted."""
         row = self._connection.execute(
             "SELECT next_offset, base_offset, crc, leader_epoch FROM partitions"
             " WHERE source = ? AND partition = ?",
@@ -142,7 +144,8 @@ class CounterState:
         return {(agent, file): end for agent, file, end in rows}
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """The last delta that touched each of these buckets, if there was one."""
+        """For each of these buckets, the number of the last delta that touched it, if there was
+        one."""
         found = {}
         for key in keys:
             row = self._connection.execute(
@@ -156,7 +159,7 @@ class CounterState:
     def commit(
         self, progress: Progress, deltas: Sequence[Delta], touched: Mapping[BucketKey, int]
     ) -> None:
-        """Makes progress durable together with the deltas that stand for it."""
+        """Makes progress durable, together with the deltas that hold its counts."""
         for source in {x[0] for x in progress.positions} | {x[0] for x in touched}:
             self._source(source)
         with transaction(self._connection) as database:
@@ -172,7 +175,7 @@ class CounterState:
                 database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
 
     def begin_epoch(self, epoch: int) -> None:
-        """Forgets everything; the new epoch begins with number 1 and at every log's start."""
+        """Forgets everything. The new epoch begins with number 1 and at the start of every log."""
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
@@ -188,13 +191,13 @@ class CounterState:
         ).fetchall()
 
     def published(self, up_to: int) -> None:
-        """Forgets what was acknowledged."""
+        """Forgets the messages that were acknowledged."""
         with transaction(self._connection) as database:
             database.execute("DELETE FROM outbox WHERE sequence <= ?", (up_to,))
 
     @property
     def outbox_size(self) -> int:
-        """Messages waiting to be published."""
+        """Number of messages that wait to be published."""
         return int(self._connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
 
     def _meta(self) -> tuple[int, int]:

@@ -1,10 +1,9 @@
 """Buckets of event time: the windows in which counts are compared.
 
-A bucket is named by its start, in ms since the epoch, and holds the event times of
-[start, start + size). Starts are multiples of the size, also before 1970, so that every tier cuts
-time alike without having to agree on anything but the size. Event times farther than FARTHEST_MS
-from 1970 are counted in the outermost bucket, so that every store can hold every start and be
-queried for it.
+A bucket is named by its start, in ms since the epoch, and holds the event times of [start, start +
+size). Starts are multiples of the size, also before 1970, so all tiers with the same size have the
+same buckets. Event times farther than FARTHEST_MS from 1970 are counted in the outermost bucket, so
+that every store can hold every start and be queried for it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 DEFAULT_BUCKET_MS = 60_000
 FARTHEST_MS = 1 << 60
-"""36 million years: no clock shows that, but a timestamp can be any 64-bit number."""
+"""36 million years. No clock shows such a time, but a timestamp can be any 64-bit number."""
 
 
 def start(timestamps_ms: npt.NDArray[np.int64], size_ms: int) -> npt.NDArray[np.int64]:
@@ -31,6 +30,6 @@ def start_of(timestamp_ms: int, size_ms: int) -> int:
 
 
 def _span(size_ms: int) -> tuple[int, int]:
-    """Starts of the outermost buckets of this size."""
+    """The starts of the first and last bucket of this size."""
     farthest = FARTHEST_MS - FARTHEST_MS % size_ms
     return -farthest, farthest

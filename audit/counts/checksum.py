@@ -1,16 +1,16 @@
 """The checksum of a set of records, which does not depend on their order.
 
 Each record has a fixed 64-bit hash of its origin; the checksum of a set is the sum of the hashes
-modulo 2^64, written as a signed long. Losing one record and doubling another changes it, although
-the count stays the same. The hash chains the finalizer of splitmix64 over the four fields of the
-origin, all arithmetic modulo 2^64:
+modulo 2^64, written as a signed long. Losing one record and doubling another changes the checksum,
+although the count stays the same. The hash chains the finalizer of splitmix64 over the four fields
+of the origin, all arithmetic modulo 2^64:
 
     mix(z) = z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9;  z ^= z >> 27;  z *= 0x94D049BB133111EB;
              z ^= z >> 31
     h = 0;  for x in agent, file, first, length:  h = mix((h ^ x) + 0x9E3779B97F4A7C15)
 
-It is part of the format of audit messages and manifests and therefore never changes; the golden
-values are in the tests. It defends against faults, not against people.
+The hash is part of the format of audit messages and manifests, so it never changes; tests hold
+golden values. The checksum detects faults, but not manipulation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def signed(number: int) -> int:
 
 
 def _file_hash(agent: Int64s, file: Int64s) -> UInt64s:
-    """The chain over agent and file, worked out once per run of records of one file."""
+    """The hash chained over agent and file, computed once for each run of records of one file."""
     count = len(agent)
     if count == 0:
         return np.zeros(0, np.uint64)

@@ -1,9 +1,9 @@
 """Counting records per (source topic, agent, bucket of event time).
 
-Every tier counts with this module, so that equal records give equal counts. A record with an
-origin is counted as its agent's. A record without one ("audited from the broker on") is counted as
-agent 0's and is identified by partition and offset, which mirrors keep: file = partition, first =
-offset, length 0.
+Every tier counts with this module, so that equal records give equal counts. A record with an origin
+counts for the agent in its origin. A record without an origin ("audited from the broker on") counts
+for agent 0. Such a record is identified by its partition and offset, which mirrors keep: file =
+partition, first = offset, length 0.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ BucketKey = tuple[Source, int, int]
 
 _POSITION_MAX = np.int64((1 << 63) - 1)
 _RUNS_MAX = 256
-"""More (agent, bucket) runs than this in one call are sorted together before they are added."""
+"""If one call has more runs of equal (agent, bucket) than this, the runs are sorted and merged
+before they are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What was counted of one key. Signed: what is taken out counts negative.
+    """The counts of one key. They are signed: counts that are taken back are negative.
 
-    count: unique records, rejects among them. bytes: their origin lengths. checksum: of their
-    origins. rejects: how many of count are the loader's rejects. repeats: seen again, not in count.
+    count: number of unique records, including rejects. bytes: sum of their origins' lengths.
+    checksum: of their origins. rejects: how many of `count` the loader rejected. repeats: number of
+    records that were seen again; `count` does not include them.
     """
 
     count: int = 0
@@ -65,8 +67,9 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins by which records are counted and marked: their own if they are sound, else
-    partition and offset under agent 0. All arrays come back with one entry per offset."""
+    """The origins by which records are counted and marked: a record's own origin if it is sound,
+    otherwise its partition and offset under agent 0. All returned arrays have one entry per
+    offset."""
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -83,7 +86,7 @@ def identify(
 
 
 class Counts:
-    """Counts since the last time they were taken. Not thread-safe."""
+    """The counts since the last `clear`. Not thread-safe."""
 
     def __init__(self, bucket_ms: int = bucket.DEFAULT_BUCKET_MS) -> None:
         self.bucket_ms = bucket_ms
@@ -100,10 +103,11 @@ class Counts:
         repeat: Bools | None = None,
         rejected: Bools | None = None,
     ) -> None:
-        """Counts records: those of keep and straddle (all, if neither is given), repeats apart.
+        """Counts the records of `keep` and `straddle` (all records if neither is given), and
+        separately those of `repeat`.
 
-        rejected: which of the counted ones the loader rejects; straddles always count as rejects if
-        `rejected` is given, and as ordinary records if it is not (agent, broker, mirror).
+        rejected: the counted records that the loader rejects. If `rejected` is given, straddles
+        always count as rejects; if not (agent, broker, mirror), they count as ordinary records.
         timestamps: event times in ms.
         """
         counted = _either(keep, straddle, len(timestamps))
@@ -128,12 +132,13 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets everything, once it is written down."""
+        """Forgets all counts; the caller has made them durable."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
-        """The content of deltas. previous: by bucket, the number of this producer's last delta that
-        touched it, if there was one (deltas.number_deltas keeps these right when deltas split)."""
+        """The counts as entries of deltas. previous: by bucket, the number of this producer's last
+        delta that touched it, if there was one. (If the entries are split into several deltas,
+        deltas.number_deltas keeps these numbers right.)"""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()
@@ -202,7 +207,7 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """Which records count; None for all of them."""
+    """A mask of the records that count; None for all of them."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

@@ -1,9 +1,10 @@
-"""Numbering: sums and progress become deltas, several of them if one would be too large.
+"""Numbering: turns sums and progress into numbered deltas, several of them if one would be too
+large.
 
-The numbers of a producer have no holes, so a number is given only inside the transaction that also
-makes the progress durable. Each (source topic, agent, bucket) lies in exactly one of the deltas
-made at a time, so that the chain of `previous` numbers stays one chain per bucket. Losses come
-last: a loss speaks about the buckets touched up to its own number.
+The numbers of a producer have no holes, so a number is only used inside the transaction that also
+makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a
+call, so that the `previous` numbers form one chain per bucket. Losses come last, because a loss
+concerns the buckets that were touched up to the loss's own number.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from skidway.audit.topic.messages import Count, Delta, Gap, Loss, Range, Seal, S
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
-"""Of one message: below the smallest usual max.message.bytes (1 MiB) with room for the batch."""
+"""Most bytes of one message: below the smallest usual max.message.bytes (1 MiB), with room for the
+batch."""
 
 _LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
 _HEAD_BYTES = 400
@@ -24,10 +26,10 @@ _HEAD_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """deltas: in order of their numbers; empty when there was nothing to say.
+    """deltas: in order of their numbers; empty if there was nothing to report.
 
-    touched: the buckets that they touch, with the number to remember as their `previous`. last: the
-    last number that is now used.
+    touched: the buckets that these deltas touch, each with the number that its next delta needs as
+    `previous`. last: the last number that was used.
     """
 
     deltas: tuple[Delta, ...]

@@ -1,18 +1,18 @@
-"""Marks: how loader and counters recognize what was sent again.
+"""Marks, by which loader and counters recognize records that were sent again.
 
-Per partition and (agent, file) the mark is the highest end byte seen so far, in offset order. With
-the mark m before a record [first, end):
+For each partition and (agent, file), the mark is the highest end byte of the records so far, in
+offset order. With the mark m before a record [first, end):
 
-    end <= m           repeat: dropped, counted apart
-    first < m < end    straddle: breaks the agent's promise; counts once, goes to the rejects
-    m <= first         new: kept
+    end <= m           repeat: the record is dropped, and counted as a repeat
+    first < m < end    straddle: the agent broke its promise; the record counts once, as a reject
+    m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 
-The mark after a record never depends on which case it was. So the rule vectorizes (a running
-maximum per file), and slices of one partition can be walked in parallel: a slice walked without
-marks is right unless one of its files begins below the mark that the slices before it leave, and
-those marks follow from the slices' highest ends alone. `join` says which slices have to be walked
-again, and with which marks.
+The mark after a record is the same formula in all three cases. So numpy can compute marks as a
+running maximum per file, and slices of one partition can be walked in parallel, each without marks.
+The result of a slice is right unless one of the slice's files begins below the mark that the
+earlier slices leave for that file. These marks follow from the highest ends of the slices alone.
+`join` says which slices have to be walked again, and with which marks.
 
 Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
 """
@@ -36,11 +36,11 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the rule says about each record, and what it leaves for each file.
+    """The result of the rule for each record and each file.
 
-    keep, repeat, straddle: one of the three is true for each record. lowest: each file's lowest
-    first byte in these records. highest: the mark of each file afterwards, as far as these records
-    decide it (a mark that was higher before stays).
+    keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
+    lowest first byte in these records. highest: each file's highest end in these records, which
+    becomes the file's mark unless the mark was higher before.
     """
 
     keep: Bools
@@ -86,7 +86,7 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """What a slice's walk without marks returns to the joiner: Walked.lowest and .highest."""
+    """The part of a slice's walk without marks that `join` needs: Walked.lowest and .highest."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]
@@ -94,7 +94,8 @@ class SliceEnds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """again: slice index -> the marks with which it must be walked again (those of its own files).
+    """again: by the index of a slice that must be walked again, the marks of that slice's files for
+    the new walk.
 
     marks: the partition's marks after all slices.
     """
@@ -104,7 +105,8 @@ class Joined:
 
 
 def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
-    """Decides in offset order which slices of a partition, walked without marks, were wrong."""
+    """Decides which slices of a partition must be walked again, because their walk without marks
+    was wrong. Slices are in offset order."""
     current = dict(marks)
     again: dict[int, dict[FileKey, int]] = {}
     for index, part in enumerate(slices):
@@ -116,8 +118,8 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
 
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """An order that brings each file's records together without swapping any two of one file, and
-    where each file begins in it. Agents write runs, so runs are sorted, not records."""
+    """A stable order that brings each file's records together, and the index at which each file
+    begins in that order. Agents write runs of records, so only runs are sorted."""
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
     runs = np.concatenate(([0], changed))
     if len(runs) == 1:
@@ -137,7 +139,7 @@ def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) ->
     before = np.empty_like(end)
     before[1:] = end[:-1]
     before[begins] = initial
-    if np.all(before <= end):  # ends only grow: each record's mark is the end before it
+    if np.all(before <= end):  # ends only grow: the mark is the end of the record before
         return before
     ranks = np.empty(len(end), np.int64)
     ordered = np.argsort(before, kind="stable")

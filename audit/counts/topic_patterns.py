@@ -1,7 +1,8 @@
-"""Which topics a configuration means: names, and regular expressions that match whole names.
+"""Finds the topics that a configuration means, by names and by regular expressions that match whole
+names.
 
 A text of legal topic characters only is a name; anything else is a pattern. Patterns never match
-topics of our own (`_skidway_audit`, also behind a mirror's cluster prefix). A name stands for the
+Skidway's own topics (`_skidway_audit`, also with the cluster prefix of a mirror). A name means the
 topic of its rejects, too.
 """
 
@@ -13,14 +14,14 @@ from collections.abc import Iterable, Sequence
 from skidway.errors import ConfigurationRefused
 
 REJECTED_SUFFIX = ".rejected"
-"""Appended to a topic's name, it names the topic of its rejects."""
+"""A topic's name with this suffix is the name of the topic of its rejects."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str], key: str = "topics") -> None:
-    """Raises ConfigurationRefused, with the setting's key, for a text that can never be a topic's
-    name or a regular expression."""
+    """Raises ConfigurationRefused, with the setting's key, for a text that is neither a topic's
+    name nor a regular expression."""
     for text in texts:
         try:
             re.compile(text)
@@ -43,5 +44,5 @@ def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
 
 
 def is_own(topic: str) -> bool:
-    """Whether the name behind the cluster prefix, if there is one, begins with `_`."""
+    """Whether the name begins with `_`, or the part after a cluster prefix does."""
     return topic.startswith("_") or topic.partition(".")[2].startswith("_")

@@ -1,12 +1,13 @@
-"""Evidence: what all messages together say, kept in SQLite and read for any window of buckets.
+"""Evidence: the content of all audit messages together, kept in SQLite and read for any window of
+buckets.
 
 hearing          where and when each message was taken, and the clocks of the senders
 rereading        which agents may have read the same bytes, and during which time
-overlaps         which agents spoke by turns: two machines with the same name
+overlaps         which agents with one host name were alive at the same time
 evidence         sums, seals, losses and gaps as values, without I/O
-ledger           the fold of all messages, in SQLite
-ledger_tables    its tables
-ledger_rows      turns one message into rows
+ledger           takes all messages into SQLite
+ledger_tables    the ledger's tables
+ledger_rows      turns one message into rows of the ledger
 ledger_evidence  reads evidence from the ledger's tables
 collection       reads the audit topics of a cluster into a ledger
 """

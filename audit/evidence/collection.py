@@ -1,4 +1,4 @@
-"""Collection: reads the audit topics of a cluster, its own and mirrored ones, into a ledger."""
+"""Reads the audit topics of a cluster, its own and mirrored ones, into a ledger."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""A record that comes this soon after we stood at the end of its log was appended since then."""
+"""If a record arrives within this many seconds after we were at the end of its log, the record was
+appended since then."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
 
 class Collection:
-    """Reads on from the ledger's positions. One thread."""
+    """Reads on from the ledger's positions. Used by one thread."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -34,7 +35,7 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Takes the records that have come; returns how many."""
+        """Takes the records that have arrived into the ledger; returns their number."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
@@ -63,8 +64,9 @@ class Collection:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Finds audit topics that are new, such as those of a newly mirrored cluster, and those
-        that were made again: offsets of the old one say nothing about the new one."""
+        """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
+        topics that were deleted and created again: these are read from the beginning, because
+        offsets of the old topic mean nothing in the new one."""
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):
@@ -78,8 +80,8 @@ class Collection:
                     self._fetcher.seek(tp, self._begins[tp])
 
     def catch_up(self) -> None:
-        """Takes all records up to the present high watermarks. Raises Unreachable when nothing
-        comes for STALLED_AFTER_S."""
+        """Takes all records up to the current high watermarks. Raises Unreachable if nothing
+        arrives for STALLED_AFTER_S."""
         self.refresh()
         found = topic.bounds(self._client, {tp.topic for tp in self._begins})
         ends = {tp: end for tp, (first, end) in found.items() if first < end}
@@ -92,7 +94,7 @@ class Collection:
 
     @property
     def partitions(self) -> int:
-        """How many partitions are read."""
+        """The number of partitions that are read."""
         return len(self._begins)
 
 
@@ -101,12 +103,13 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """Where to read on. If either topic id is not known, the two are taken for the same topic."""
+    """The offset at which to read on. If either topic id is unknown, both are taken for the same
+    topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset
 
 
 def collect_all(client: Client, ledger: Ledger, clock: Clock) -> None:
-    """Reads all audit topics up to their present watermarks. Raises Unreachable."""
+    """Reads all audit topics up to their current high watermarks. Raises Unreachable."""
     Collection(client, Fetcher(client), ledger, clock).catch_up()

@@ -1,13 +1,14 @@
-"""Evidence: what all messages together say, in whatever order and however often they came.
+"""Evidence: the content of all audit messages together, in whatever order and however often they
+arrived.
 
-`Evidence` is what the judgement looks at; the ledger makes it from its tables, for a window of
-buckets. Every number in it is a sum, a minimum or a maximum over distinct messages, so order and
-repetition cannot matter. Only the senders are kept in the order in which they were first heard;
-that order can only raise a doubt (counting_places).
+The judgement looks at an `Evidence`, which the ledger makes from its tables for a window of
+buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
+order and repetition do not matter. Only the senders are kept in the order in which they were first
+heard; that order can only raise a doubt (counting_places).
 
-The chain of a bucket: each count names the number of the delta before that touched the bucket. The
-sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything
-else means that a delta of the bucket is missing, for example because the topic expired.
+The chain of a bucket: each count names the number of the sender's previous delta that touched the
+bucket. The sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0).
+Any other sum means that a delta of the bucket is missing, for example because its record expired.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: if
-    the agent's clock was ahead, when the seal was taken by our clock or the broker's."""
+    """One seal of one topic by one agent. Seals sort by (epoch, number), so by age. taken_ms: if
+    the agent's clock was ahead, the time by our clock or the broker's at which the seal was
+    taken."""
 
     epoch: int
     number: int
@@ -66,17 +68,18 @@ class SealNote(NamedTuple):
 
     @property
     def vouched_until(self) -> int:
-        """Until when nothing is missing: no seal vouches for what comes after it was taken."""
+        """The time up to which the agent vouches that nothing is missing. No seal vouches for lines
+        after the moment when it was taken."""
         return min(self.sealed_until, self.taken_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What is known of a sender's numbered messages.
+    """What is known about a sender's numbered messages.
 
-    first, last: the least and the greatest known number, the latter also from heartbeats. missing:
-    the least number between them that did not come. first_time_ms: the sender's clock at `first`.
-    cloned_at: the least number that came with two contents.
+    first, last: the least and the greatest known number; heartbeats count for `last`, too. missing:
+    the least number between them whose message did not arrive. first_time_ms: the sender's time in
+    message `first`. cloned_at: the least number that arrived with two different contents.
     """
 
     cluster: str
@@ -90,9 +93,10 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What one sender counted of one (source topic, agent, bucket).
+    """The counts of one sender for one (source topic, agent, bucket).
 
-    first, last: the least and greatest number of the deltas that touched it; links: their chain.
+    first, last: the least and the greatest number of the deltas that touched the bucket; links: the
+    sum of their links.
     """
 
     sums: Sums
@@ -108,7 +112,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class LossNote:
-    """A loss, and when its agent declared it (number and clock)."""
+    """A loss, with the number and the sender's time of the message that declared it."""
 
     epoch: int
     number: int
@@ -118,7 +122,7 @@ class LossNote:
 
 @dataclass(frozen=True, slots=True)
 class GapNote:
-    """A gap, who named it, and when."""
+    """A gap, with the sender that named it, and when."""
 
     sender: SenderKey
     time_ms: int
@@ -126,7 +130,8 @@ class GapNote:
 
 
 class Coverage(NamedTuple):
-    """The least offset and one past the greatest that a sender stands for in a partition."""
+    """The range of offsets that a sender has counted in a partition: the least offset, and one past
+    the greatest."""
 
     first: int
     end: int
@@ -138,15 +143,15 @@ FOREVER: Window = (-(1 << 62), 1 << 62)
 """A window with every bucket."""
 
 BucketId = tuple[int, int]
-"""Start and size of a bucket, ms. Tiers that cut time differently never agree."""
+"""Start and size of a bucket in ms. Tiers with buckets of different sizes never agree."""
 
 
 @dataclass(slots=True)
 class TopicEvidence:
-    """All that was said of one source topic. agents: every one that announced, sealed or sent.
-    rereadings: by agent, for those that may have read what others had read. acceptances: those that
-    nobody took back. recounts: the newest of each output. paths: by agent and file id, for files
-    that have losses."""
+    """All evidence about one source topic. agents: every agent that announced files, sealed, or has
+    counts or losses. rereadings: by agent, for agents that may have read bytes which others had
+    read. acceptances: those that nobody took back. recounts: the newest result of each output.
+    paths: by agent and file id, for files that have losses."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -162,19 +167,21 @@ class TopicEvidence:
 
 @dataclass(slots=True)
 class Evidence:
-    """What all messages say, for a window of buckets.
+    """The evidence of all messages, for a window of buckets.
 
-    senders: in the order in which they were first heard. hosts: by agent, from its message with the
-    greatest number, whatever its clock. last_seen: the greatest clock of any message of (tier,
-    producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
-    it ever said. unread: how many messages have a schema that this version does not have, by
-    fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
-    alone, see hearing. overlaps: agents of one host that were alive side by side. resumed: by
-    agent and epoch above 1, our clock when a seal of that epoch first came live. taken_ms: our
-    clock when the last record was taken; 0 for never. retirements: those that nobody took back.
-    asked: the names of the topics to judge (others are there only to judge these); None: all.
+    senders: in the order in which they were first heard. hosts: the host of each agent, from the
+    agent's message with the greatest number, whatever its time. last_seen: the latest sender's time
+    in any message of (tier, producer). began: the earliest sender's time in any message of an
+    agent. bounds: by agent, the widest bounds that it ever announced. unread: by the schema's
+    fingerprint, the number of messages whose schema this version does not have. heard, readings,
+    offsets (by agent): values that do not depend on the senders' clocks alone, see hearing.
+    overlaps: pairs of agents of one host that were alive at the same time. resumed: by agent and
+    epoch above 1, when the first seal of that epoch arrived, see Hearings.seal. taken_ms: our clock
+    when the last record was taken; 0 for never. retirements: those that nobody took back. asked:
+    the names of the topics to judge (other topics are included only to judge these); None for all.
     window: the starts of the buckets to judge, the end excluded. bucket_ms: the greatest size of
-    the newest buckets of all topics; 0 for none."""
+    the newest buckets of all topics; 0 for none.
+    """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -195,7 +202,7 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Takes all decisions of people, or all that bear on some buckets."""
+        """Adds all decisions of people, or all decisions about some buckets."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
@@ -203,20 +210,21 @@ class Evidence:
                 self.topic(each.source).acceptances.append(each)
 
     def topic(self, source: Source) -> TopicEvidence:
-        """The evidence of a source topic, empty where nothing was said."""
+        """The evidence of a source topic; empty if no message mentions the topic."""
         return self.topics.setdefault(source, TopicEvidence())
 
     def last_heard(self, agent: int) -> int:
-        """The greatest clock of any message of an agent, ms; 0 for none."""
+        """The latest sender's time in any message of an agent, in ms; 0 for none."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """When a sender was heard last, by a clock that was not ahead of ours then; 0 for never."""
+        """When a sender was heard last, by its own clock, but never later than our clock when we
+        took the message; 0 for never."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
-        """The least clock of any message of an agent, ms; None if its first message is not there:
-        then nobody knows."""
+        """The earliest sender's time in any message of an agent, in ms. None if the agent's first
+        message is missing, because then the time is unknown."""
         numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
         if numbers is None or numbers.first > 1:
             return None
@@ -224,7 +232,7 @@ class Evidence:
 
 
 def link(number: int) -> int:
-    """A 64-bit value for a number, by the finalizer of splitmix64 (see checksum), signed."""
+    """A signed 64-bit value for a number, by the finalizer of splitmix64 (see checksum)."""
     mask = (1 << 64) - 1
     mixed = (number + 0x9E3779B97F4A7C15) & mask
     mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
@@ -233,7 +241,7 @@ def link(number: int) -> int:
 
 
 def links_of(number: int, previous: int) -> int:
-    """What one delta adds to the chain of a bucket that it touches."""
+    """The value that one delta adds to the `links` of a bucket that it touches."""
     return checksum.signed(link(number) - link(previous))
 
 
@@ -243,7 +251,8 @@ def sums_of(count: Count) -> Sums:
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
-    """The agents that a message shows to exist, per source topic; NO_AGENT is none."""
+    """The source topics and agents for which a message proves that the agent exists; NO_AGENT is no
+    agent."""
     if isinstance(message, Delta):
         parts: list[Count | Loss] = [*message.counts, *message.losses]
         for part in parts:
@@ -268,31 +277,32 @@ def agent_named(producer: str) -> int:
 
 
 def sender_key(sender: Sender) -> SenderKey:
-    """The key under which the sender's numbers run."""
+    """The key of the sender's sequence of numbers."""
     return SenderKey(sender.tier, sender.producer, sender.epoch)
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """The note of a declared loss. One that another sender declared is older than any seal."""
+    """The note of a declared loss. A loss that a sender other than the agent declared counts as
+    older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The numbers of a sender that left only a heartbeat: what it said before is gone."""
+    """The numbers of a sender of which only a heartbeat is left: its messages before are gone."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
 def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
-    """Notes what a message shows about its sender by where and when it was taken.
+    """Notes what the place and time of a message show about its sender.
 
     If the broker writes its own clock into records, the sender's clock is read from messages that
     are sent as soon as they are made: seals and heartbeats. A delta may have waited, a loader's for
     a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # these prove nobody's life
+        return  # these prove no sender alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

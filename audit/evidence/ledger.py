@@ -1,13 +1,15 @@
-"""The ledger: the fold of all messages, kept in SQLite, and evidence for any window out of it.
+"""The ledger: takes all audit messages into SQLite, and gives the evidence for any window of
+buckets.
 
-Its rows are sums per (source topic, bucket, agent, sender), numbers with a digest of their content,
-seals, losses, gaps, coverage and files. A message and the position up to which its topic was read
-are taken in one transaction, so nothing counts twice; and if a message did come twice, its number
-is known already. Everything can be rebuilt from the audit topics.
+Its rows are sums per (source topic, bucket, agent, sender), numbers with a digest of each message's
+content, seals, losses, gaps, coverage and files. One transaction takes a message and the position
+up to which its topic was read, so no message counts twice. A message that arrives a second time is
+recognized by its number. The whole ledger can be rebuilt from the audit topics.
 
 A message of a schema that this version does not have (a newer one wrote it) may say anything about
-any bucket. It is counted as unread, by the schema's fingerprint, and makes every verdict unknown. A
-version that has the schema reads the topics again from where it stood, and takes what it says.
+any bucket. The message is counted as unread, by the schema's fingerprint, and makes every verdict
+unknown. A later version that has the schema reads the topics again from the first unread message,
+and takes it then.
 """
 
 from __future__ import annotations
@@ -37,14 +39,15 @@ DATABASE = "audit.db"
 
 
 class Position(NamedTuple):
-    """How far a partition was read. topic_id: of the topic that was read, "" if not known."""
+    """How far a partition was read. topic_id: the id of the topic that was read; "" if unknown."""
 
     next_offset: int
     topic_id: str = ""
 
 
 class Ledger:
-    """One connection to the database. The writer and readers in other threads open one each."""
+    """One connection to the database. The writer, and each reader in another thread, opens its own
+    `Ledger`."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
         self._connection = open_database(
@@ -70,8 +73,8 @@ class Ledger:
         now_ms: int = 0,
         places: Iterable[Heard] = (),
     ) -> None:
-        """Takes records of the audit topics, and how far these were read, in one transaction.
-        places: where each record lies, or nothing."""
+        """In one transaction, takes records of the audit topics and the positions up to which these
+        were read. places: where each record was taken; may be empty."""
         reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
@@ -92,7 +95,7 @@ class Ledger:
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                     ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
-        except BaseException:  # ids given in the lost transaction do not exist
+        except BaseException:  # row ids of the lost transaction do not exist
             self._rows = Rows(self._connection)
             raise
 
@@ -104,8 +107,8 @@ class Ledger:
         return {TopicPartition(name, partition): Position(*at) for name, partition, *at in rows}
 
     def read_again(self) -> bool:
-        """Whether messages that an older version could not read can be read now. If so, sets the
-        positions back to where these began. The collector calls it before it begins."""
+        """Whether this version can read messages that an older version could not. If so, sets the
+        positions back to the first of these messages. The collector calls this before it begins."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
@@ -116,32 +119,33 @@ class Ledger:
         return True
 
     def unread(self) -> dict[str, int]:
-        """How many messages have a schema that this version does not have, by fingerprint."""
+        """By the schema's fingerprint, the number of messages whose schema this version does not
+        have."""
         return self._rows.unread()
 
     @property
     def refused_count(self) -> int:
-        """Records of the audit topics that were no messages."""
+        """The number of records in audit topics that were no valid messages."""
         return int(self._connection.execute("SELECT refused FROM meta").fetchone()[0])
 
     @property
     def taken_ms(self) -> int:
-        """When something was last taken, by the taker's clock; 0 for never."""
+        """When the collector last took records, by its clock; 0 for never."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
     # Reading.
 
     def evidence(self, window: Window = FOREVER, topics: Sequence[str] | None = None) -> Evidence:
-        """All that bears on buckets whose start lies in [window[0], window[1]), of these topics
-        (by their names in the source cluster; None: all)."""
+        """All evidence about the buckets of these topics whose start is in [window[0], window[1]).
+        Topics are given by their names in the source cluster; None for all."""
         return ledger_evidence.read(self._connection, window, topics)
 
     def decisions(self) -> list[Acceptance | Retirement]:
-        """What people decided and nobody took back."""
+        """The decisions of people that nobody took back."""
         return ledger_evidence.decisions(self._connection)
 
     def topics(self) -> list[Source]:
-        """Every source topic that was ever spoken of."""
+        """Every source topic that any message mentioned."""
         rows = self._connection.execute(
             "SELECT cluster, cluster_id, topic, topic_id FROM sources ORDER BY cluster, topic"
         )
@@ -151,8 +155,8 @@ class Ledger:
         self, count: int, until: int | None = None, topic: str | None = None
     ) -> list[int]:
         """Starts of the newest buckets in which anything was counted or declared lost, newest
-        first. until: only buckets that begin before it; topic: only this one's buckets, by its name
-        in the source cluster."""
+        first. until: only buckets that begin before this time. topic: only buckets of this topic,
+        by its name in the source cluster."""
         given = (FOREVER[1] if until is None else until, count, topic)
         found: set[int] = set()
         for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):
@@ -166,7 +170,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """The blocks of this size in which a judged bucket begins: their starts, oldest first."""
+        """The starts of the blocks of this size in which a bucket begins that is to be judged,
+        oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:
@@ -182,7 +187,7 @@ class Ledger:
             after = found[-1] + size_ms
 
     def bucket_ms(self) -> int:
-        """The greatest size of the newest buckets; 0 if there is none."""
+        """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
         return ledger_evidence.bucket_ms(self._connection)
 
 

@@ -1,7 +1,7 @@
 """Reads evidence from the ledger's tables, for a window of buckets.
 
-Sums are read for the window only. What bears on every bucket (numbers, losses, gaps, coverage) is
-read whole; of the seals, only those that a judgement can look at.
+Sums are read for the window only. Evidence that concerns every bucket (numbers, losses, gaps,
+coverage) is read completely. Of the seals, only those are read that a judgement can look at.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
-"""A window with no buckets, for only what was said of senders, hosts and topics."""
+"""A window without buckets: gives only the evidence about senders, hosts and topics."""
 
 HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
 FROM hosts LEFT JOIN host_names USING (agent)
 """
-"""Host names by agent. What an older program took is in `hosts` alone."""
+"""The host name of each agent. Names that an older version took are in `hosts` alone."""
 
 _NO_LIMIT = 1 << 62
 
@@ -61,7 +61,8 @@ SELECT value FROM decisions WHERE revoked IS NULL
 """
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
-"""Decisions that nobody took back: those that hold for every bucket, and those of some buckets."""
+"""Decisions that nobody took back: `_REMAINING` selects those that concern every bucket,
+`_OF_BUCKETS` those about some buckets."""
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -83,7 +84,8 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The ids of each file that several agents announced, matched by the time of birth."""
+"""The agents and file ids of each file that several agents announced. Here announcements are of the
+same file if host, inode and time of birth are equal."""
 
 _BY_BEGINNING = f"""
 SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
@@ -93,7 +95,8 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The same, matched by first bytes. What an older program took has no row in `inodes`."""
+"""The same, but files are matched by the fingerprint of their first bytes. Announcements that an
+older version took have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -104,7 +107,7 @@ def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] |
 
 
 def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
-    """All that people decided and nobody took back."""
+    """The decisions of people that nobody took back."""
     found = (messages.decode(value) for (value,) in connection.execute(_STANDING))
     return [each for each in found if isinstance(each, Acceptance | Retirement)]
 
@@ -116,7 +119,7 @@ def bucket_ms(connection: sqlite3.Connection) -> int:
 
 
 class _SenderRow(NamedTuple):
-    """A row of the table `senders`. first: None where only heartbeats came."""
+    """A row of the table `senders`. first: None if only heartbeats arrived."""
 
     id: int
     tier: str
@@ -279,8 +282,8 @@ class _Reader:
         topic.rereadings = rereadings(files, self._found.first_heard, self._found.last_heard)
 
     def _read_notes(self, query: str, number: int) -> Iterable[list[FileNote]]:
-        """The notes of each file that several agents announced. The first columns identify the
-        file, the last ones are a note."""
+        """The notes of each file that several agents announced. In a row, the first columns
+        identify the file, and the last columns are one agent's note."""
         notes: dict[tuple[object, ...], list[FileNote]] = {}
         for row in self._connection.execute(query, {"source": number}):
             identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
@@ -288,15 +291,17 @@ class _Reader:
         return notes.values()
 
     def _losses_by_name(self) -> dict[tuple[str, str], list[LossNote]]:
-        """The losses of a topic, of its rejects, and of earlier topics with the same name."""
+        """The losses by a topic's name: those of the topic, of its rejects, and of earlier topics
+        with the same name."""
         found: dict[tuple[str, str], list[LossNote]] = {}
         for source, topic in self._found.topics.items():
             found.setdefault(_name(source), []).extend(chain.from_iterable(topic.losses.values()))
         return found
 
     def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
-        """Reads, per agent and epoch: the first seal, the last, the last below a clone, the last
-        before each loss, and those around a rereading. losses: of all topics of that name."""
+        """Reads these seals of each agent and epoch: the first, the last, the last before a clone,
+        the last before each loss, and those around each rereading. losses: those of all topics with
+        the topic's name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
@@ -321,7 +326,8 @@ class _Reader:
     def _seals_around(
         self, number: int, key: SenderKey, reread: Rereading, clone: int
     ) -> Iterator[SealNote]:
-        """The last seal before the rereading and the first after it: rules.doublings needs them."""
+        """The last seal before the rereading and the first seal after it, which rules.doublings
+        needs."""
         agent = agent_named(key.producer)
         whose, behind = (number, agent, key.epoch), 0
         if reread.since_ms is not None:
@@ -346,7 +352,8 @@ def _name(source: Source) -> tuple[str, str]:
 
 
 def _may_be_in(window: Window, loss: Loss) -> bool:
-    """Whether the loss can be shown with a bucket of the window; an open end may be anywhere."""
+    """Whether a bucket of the window may show the loss; a loss with an open end may be in any
+    bucket."""
     begin, end = window
     if begin >= end or None in (loss.end, loss.from_bucket, loss.to_bucket):
         return begin < end
@@ -354,7 +361,7 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
-    """The topics, and those whose rejects they hold."""
+    """The topics. For each topic of rejects, also the topic whose rejects these are."""
     if topics is None:
         return None
     return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

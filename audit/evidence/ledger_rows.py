@@ -1,12 +1,13 @@
-"""Turns one message into the ledger's rows: a fold in which neither order nor repetition matters.
+"""Turns one message into the ledger's rows. Neither the order of messages nor their repetition
+matters.
 
 Every row is a sum, a minimum or a maximum over distinct messages. The caller has begun a
-transaction; if it fails, the ids of sources and senders given in it do not exist, and the caller
-makes a new `Rows`.
+transaction. If the transaction fails, the ids of sources and senders from this transaction do not
+exist, and the caller makes a new `Rows`.
 
 The number of a message and its digest tell a repetition (same content) from a clone (other
-content). A digest is of the bytes, and another version encodes the same message in other bytes; so
-a message is compared in each encoding before it is called a clone.
+content). A digest is of the encoded bytes, and another version encodes the same message in other
+bytes. So a message is compared in each encoding before it counts as a clone.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""How many schemas are counted by fingerprint; the rest are counted together, as ""."""
+"""Most schemas that are counted by fingerprint; all others are counted together under ""."""
 
 _log = log.get(__name__)
 
@@ -84,7 +85,8 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, exc
 
 
 class Rows:
-    """Owns the ids of sources and senders. One writer."""
+    """Writes messages into the tables, and owns the ids of sources and senders. There is one
+    writer."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -119,7 +121,7 @@ class Rows:
         return True
 
     def take_hearings(self, found: Hearings) -> None:
-        """Takes what is known of the senders' clocks, and of where their messages lie."""
+        """Takes the values about the senders' clocks and the places of their messages."""
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
@@ -149,7 +151,8 @@ class Rows:
         )
 
     def unread(self) -> dict[str, int]:
-        """How many messages have a schema that this version does not have, by fingerprint."""
+        """By the schema's fingerprint, the number of messages whose schema this version does not
+        have."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _take_unread(self, error: SchemaUnknown) -> None:
@@ -324,7 +327,8 @@ class Rows:
             self._take_bounds(agent_of(sender), sender.bounds)
 
     def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """said: epoch and number of the message, zeros for one without, and its clock."""
+        """Notes an agent's host. said: epoch, number and sender's time of the message; epoch and
+        number are zero if it has none."""
         *_, time_ms = said
         self._connection.execute(
             "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
@@ -354,7 +358,8 @@ class Rows:
         )
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Must run before the offsets of these messages are taken."""
+        """Takes the overlaps that these messages show. Must run before the offsets of these
+        messages are taken."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))
@@ -409,5 +414,6 @@ def _digest(value: bytes) -> bytes:
 
 
 def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
-    """Whether a message with that digest says what the one with the known digest said."""
+    """Whether a message with this digest has the same content as the message with the known
+    digest."""
     return known == digest or known in map(_digest, messages.encodings(message))

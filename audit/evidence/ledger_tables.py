@@ -1,4 +1,4 @@
-"""The ledger's tables, and how an older store gets them."""
+"""The ledger's tables, and the statements that add them to an older store."""
 
 from __future__ import annotations
 
@@ -145,12 +145,14 @@ CREATE TABLE IF NOT EXISTS recounts (
 ) WITHOUT ROWID
 """,
 )
-"""Tables that an older program does not miss: it opens the store all the same, so an upgrade of the
-collector can be undone. Therefore they make no new format. They hold which seals are last words;
-when agents were first heard; what they assume of event times; when the inodes of announced files
-were made, and whose content lay there before (see rereading); messages of schemas that this version
-does not have, and from where a version that has them reads the topics again; when senders were
-heard, their clocks, seals of clocks that were ahead, when agents went on in a new epoch, and where
-agents' messages lie (see hearing); which agents were alive side by side (see overlaps); the names
-of their hosts, by the order of their messages; what people decided and recounts found, verbatim.
-"""
+"""Tables and indexes that an older version does not know. The older version can open the store all
+the same, so an upgrade of the collector can be undone, and the format keeps its number. finals: the
+seals that are an agent's last words. beginnings: when agents were first heard. bounds: what agents
+assume about event times. inodes: when the inodes of announced files were made, and whose content
+they had before (see rereading). unread: how many messages have a schema that this version does not
+have. unread_from: where a version that has these schemas begins to read the topics again. heard,
+readings: when senders were heard, and their clocks; seals_ahead: seals of clocks that were ahead;
+resumed: when agents went on in a new epoch; offsets: the places of agents' messages (see hearing
+for these five). overlaps: agents that were alive at the same time. host_names: the names of agents'
+hosts, by the order of the agents' messages. decisions, recounts: decisions of people and results of
+recounts, as the bytes of their messages."""

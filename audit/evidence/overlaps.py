@@ -1,12 +1,13 @@
-"""Which agents spoke by turns in one log: two machines with the same name. Pure.
+"""Finds agents with one host name whose messages alternate in one log: two machines with the same
+name. Pure.
 
-If an agent's state is lost, a new agent follows it; if the old state is brought back, the old agent
-follows the new one. In both cases one of the two began, ended, or both, while the other was silent.
-But an agent that speaks again after the other one, and is followed by it once more, is alive beside
-it. No clock is asked.
+If an agent's state is lost, a new agent follows the old one. If the old state is brought back, the
+old agent follows the new one. In both cases one of the two agents began, ended, or both, while the
+other was silent. But if the messages of agents A and B come in the order A, B, A, B, both are alive
+at the same time. This test needs no clock.
 
-Messages taken in the order of the log show every overlap; in any other order some may be missed,
-but none is found that is not there.
+If messages are taken in the order of the log, every overlap is found. In any other order some may
+be missed, but no false one is found.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def overlaps(
     spoken: Iterable[Spoken],
     namesakes: Mapping[int, Collection[int]],
 ) -> set[Pair]:
-    """The pairs that these messages show. known: where earlier messages lie; namesakes: for each
-    agent, the others of its host."""
+    """The pairs of agents that these messages show to overlap. known: the offsets of earlier
+    messages. namesakes: for each agent, the other agents with its host name."""
     offsets, found = dict(known), set[Pair]()
     for agent, log, offset in spoken:
         if agent not in namesakes:

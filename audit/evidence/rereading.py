@@ -1,37 +1,38 @@
-"""Which agents may have read the same bytes, and during which time, by their announcements. Pure.
+"""Finds, by announcements, which agents may have read the same bytes, and during which time. Pure.
 
 An agent that starts with a new state has a new id, and reads every file from its beginning, even
-what another agent of the host has already delivered. Both announced the file; that shows which
-agents these are. Two announcements on one host are of the same file
+bytes that another agent of the host has already delivered. Both agents announced the file, and by
+this they are found. Two announcements on one host are of the same file
 
-    both with a time of birth       if inode and birth are equal, whatever bytes were there: a small
-                                    file grows, and its disk has another number after a restart
-    one of them without             if device, inode and first bytes are equal
+    if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
+                                    small file grows, and its disk may have another number after a
+                                    restart
+    if one of them has none         and device, inode and first bytes are equal
 
-A birth, in nanoseconds, is enough: device and file system id are not compared as well. Either can
-have changed when the state is lost, and a file that is not recognised makes a false `complete`; two
-files taken for one only make buckets `unknown` for a minute. The host's name is always compared.
-Machines that are made from one image have its logs, perhaps emptied, with the same inode, birth and
-file system, and their agents run at once: without the name none of their buckets would ever be
-complete. So a state that is lost together with the host's name, or whose disk moves to another
-host, is not recognised.
+A time of birth in nanoseconds is enough, so device and file system id are not compared in addition.
+Either of them can have changed when the state was lost. A file that is not recognised would make a
+false `complete`, while two files that are taken for one only make buckets `unknown` for a minute.
+The host's name is always compared. Machines that are made from one image have the image's logs,
+perhaps emptied, with the same inode, birth and file system, and their agents run at the same time.
+Without the name, none of their buckets would ever be complete. So rereading is not recognised if
+the host's name is lost together with the state, or if the disk moves to another host.
 
-When one of these agents delivered a line that the other one had delivered already, all of this is
+Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
 
-    it had announced the file: the announcement comes before the file's first record
-    the other one had begun: if that began later, this is after its first message
-    the line lay in the file when the other one read it, so not after that one was last heard
+    R had announced the file: the announcement comes before the file's first record
+    O had begun: if O began later than R, R delivered the line after O's first message
+    the line was in the file when O read it, so not later than O was last heard
 
-So an agent can deliver lines a second time from the other's beginning (`since_ms`) until it has
-gone through all that lay there when the other one was last heard (`until_ms`). Its seals say when
-that was (see doublings). The times are clocks of one host.
+So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
+the file had when O was last heard (`until_ms`). R's seals say when that was (see doublings). All of
+these times are of the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. It vouches for
-what the other one had read only once it has announced all of them, except those of content that
-came later. For if it announced an inode after the other one was last heard, it has seen what that
-one can have read there. Its next id there, if it does not continue that content, is of newer lines,
-or of lines that it knows to have delivered itself.
+An agent may have several ids for one file, for instance one after each truncation. R has read all
+that O had read only once R has announced all of its ids for the file, except ids of content that
+came later. The exception is safe: if R announced an inode after O was last heard, R has seen all
+content that O can have read there. If R's next id for that inode does not continue that content, it
+is of newer lines, or of lines that R knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ from skidway.audit.topic.messages import Announcement
 
 
 class FileNote(NamedTuple):
-    """A file id, the agent that announced it, and when it first did.
+    """A file id, the agent that announced it, and the time of the agent's first announcement.
 
-    born_ns: when its inode was made, ns since 1970; None if nobody said. replaced_ms: when the
-    agent first announced the id whose content, in the same inode, this one's content replaced; None
-    if there is none.
+    born_ns: when the file's inode was made, in ns since 1970; None if no announcement says it.
+    replaced_ms: if this id's content replaced the content of another id of the agent in the same
+    inode: when the agent first announced that other id; otherwise None.
     """
 
     time_ms: int
@@ -66,10 +67,12 @@ FileIdentity = tuple[str, int, int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """When an agent may have delivered again what others had delivered; reason: which file shows.
+    """The time during which an agent may have delivered lines again that others had delivered.
+    reason: names the file that shows this.
 
-    since_ms: lines that it had sealed before then are none of these; None: from its first line on.
-    until_ms: a seal noted later than this vouches that it has gone through all such lines.
+    since_ms: lines that the agent had sealed before this time are not among them; None: all lines
+    from its first on may be. until_ms: a seal that the agent noted after this time vouches that it
+    has read all such lines.
     """
 
     since_ms: int | None
@@ -79,9 +82,9 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """What one agent read again: of agents before it, and of later ones (its state was brought
-    back, or both ran at once). group: the agents that share files, directly or through others;
-    named by the least of their ids."""
+    """The rereadings of one agent: of agents that began before it, and of agents that began later
+    (its state was brought back, or both ran at once). group: the agents that share files, directly
+    or through others; the least of their ids names the group."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -92,11 +95,12 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """What identifies a file under two ids if births do not; None for no content yet.
+    """The values that identify the same file under two ids if times of birth are missing; None if
+    the file has no content yet.
 
-    A predecessor makes no difference. It is an id of the same agent, so it says nothing about what
-    other agents read; and most files have one: content after a truncation, and a file in the inode
-    of a deleted one.
+    The announcement's predecessor makes no difference. It is an id of the same agent, so it says
+    nothing about what other agents read. And most files have one: content after a truncation, and a
+    file in the inode of a deleted file.
     """
     if message.fingerprint_length == 0:
         return None
@@ -110,9 +114,11 @@ def identity_of(message: Announcement) -> FileIdentity | None:
 
 
 def replaced_by(message: Announcement) -> int | None:
-    """The id whose content was there before; None if there is none, or this one continues it.
+    """The id whose content the announced content replaced; None if there is no such id, or the
+    announced content continues that content.
 
-    It counts only with the same inode and birth: a file that was copied or moved has another inode.
+    The id counts only with the same inode and birth: a file that was copied or moved has another
+    inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -121,7 +127,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether births leave open which of these, with the same first bytes, are the same file."""
+    """Whether times of birth cannot decide which of these notes, which have the same first bytes,
+    are of the same file."""
     return any(note.born_ns is None for note in notes)
 
 
@@ -132,8 +139,8 @@ def rereadings(
 ) -> dict[int, Rereadings]:
     """The rereadings of one topic, by agent. files: the notes of each file, see the module.
 
-    began: when an agent was first heard (None: its first message is gone); last_heard: when it was
-    last heard; ms.
+    began: gives the time in ms at which an agent was first heard; None if its first message is
+    gone. last_heard: gives the time in ms at which it was last heard.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()
@@ -145,8 +152,8 @@ def rereadings(
 
 
 class _Reader(NamedTuple):
-    """An agent that announced a file; notes: its ids for it, oldest first. Sorts by when the agent
-    began; an agent whose beginning nobody knows comes first."""
+    """An agent that announced a file. notes: the agent's ids for the file, oldest first. Readers
+    sort by the time at which the agent began; an agent whose beginning is unknown comes first."""
 
     is_known: bool
     began_ms: int
@@ -162,7 +169,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """When it had announced the last id that can be of what others had read by `heard_ms`."""
+        """The time at which the agent had announced the last of its ids whose content others can
+        have read by `heard_ms`."""
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -172,13 +180,13 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     by_agent: dict[int, list[FileNote]] = {}
     for note in notes:
         by_agent.setdefault(note.agent, []).append(note)
-    if len(by_agent) < 2:  # one agent knows its own files
+    if len(by_agent) < 2:  # one agent alone rereads nothing
         return []
     readers = []
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version's ledger does not know it from announcements
+        if since is not None:  # an older version's ledger ignored announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)
@@ -229,7 +237,8 @@ def _wider(one: Rereading | None, other: Rereading | None) -> Rereading | None:
 
 
 class _Groups:
-    """Agents that share files, directly or through others; the least agent's id names a group."""
+    """Groups of agents that share files, directly or through others. The least id in a group names
+    it."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}

@@ -1,27 +1,28 @@
-"""The judgement: what follows from the evidence. Pure; docs/delivery.md, section 6, has the rules.
+"""The judgement: makes verdicts from the evidence. Pure; docs/delivery.md, section 6, has the
+rules.
 
 What is expected:
 
     roster            the hosts whose agents must seal
     retired_places    the places and hosts that nobody waits for any more
     policy            what the audit expects, and how long it waits
-    clocks            whose clock is wrong: ours, or a sender's
+    clocks            which clock is wrong: ours, or a sender's
     newest_agents     which agents of a host the audit waits for
-    expectation       which agents must seal a topic, and until when others may have unread lines
+    expectation       which agents must seal a topic, and which others may have unread lines
 
 How a bucket is judged:
 
     verdict           statuses, findings, and the verdict on a bucket
     reasons           findings in words
-    counting_places   who counts a topic where
+    counting_places   which senders count a topic in which places
     rules             one module for each rule that keeps a bucket from being complete
     topic_judgement   the verdict on each bucket of a topic
 
-What is made of verdicts and evidence:
+Modules that use verdicts and evidence:
 
-    standing          what all verdicts say together, topic by topic
-    hosts             the hosts as their agents speak of themselves
-    host_proofs       whether hosts are proven healthy since a moment
-    sender_states     for people: who is good, silent, late or retired; no verdict depends on it
+    standing          the result of all verdicts together, topic by topic
+    hosts             the state of each host, by the messages of its agents
+    host_proofs       whether hosts are proven healthy since a given time
+    sender_states     which senders are good, silent, late or retired; no verdict depends on it
     acceptances       which findings a person can accept
 """

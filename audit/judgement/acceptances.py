@@ -1,9 +1,9 @@
-"""Which findings of which buckets a person can accept, or take back. Pure.
+"""Decides which findings of which buckets a person can accept, and makes the decisions. Pure.
 
-Only what is there can be accepted: each acceptance names the findings and warnings of one bucket as
-they are now. A bucket that is not due cannot be accepted, because it may still become complete; nor
-can anything while a newer version's messages cannot be read, because they may say anything about
-any bucket.
+Only existing findings can be accepted: each acceptance names the findings and warnings of one
+bucket as they are now. A bucket that is not due cannot be accepted, because it may still become
+complete. Nothing can be accepted while there are messages of a newer version, because these may say
+anything about any bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEAREST_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who decides, when and why."""
+    """The signature of a decision: who decides, when and why."""
 
     time_ms: int
     person: str
@@ -33,7 +33,8 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """One for each bucket that has something to accept. Raises UsageError if none has."""
+    """Makes an acceptance for each bucket that has something to accept. Raises UsageError if no
+    bucket has."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -50,8 +51,9 @@ def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Accep
 def revocations(
     found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
 ) -> list[Revocation]:
-    """One for each acceptance of these buckets, whether it covers anything now or not. accepted:
-    all that nobody took back. Raises UsageError if none is of these buckets."""
+    """Makes a revocation for each acceptance of these buckets, whether the acceptance covers any
+    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if none
+    of them is of these buckets."""
     buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
     ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
@@ -61,9 +63,10 @@ def revocations(
 
 
 def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
-    """The retirement of a place. Raises UsageError for a text that names no place that counted.
+    """Makes the retirement of a place. Raises UsageError if the text names no place that has
+    counted.
 
-    known: the places that counted, with this retirement applied.
+    known: the places that have counted, as they are with this retirement.
     """
     try:
         check([place], "PLACE")
@@ -75,7 +78,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """The places with the most similar names, in their order, and how many others there are."""
+    """The counting places with the most similar names, in the order of their names, and the number
+    of other places."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)
@@ -89,8 +93,8 @@ def reinstatements(
     signed: Signature,
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes back the retirements of a place. Raises UsageError if there is none; others: what else
-    retires it, see other_retirements."""
+    """Takes back the retirements of a place. Raises UsageError if there are none. others: what else
+    retires the place, see other_retirements."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
@@ -109,10 +113,11 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """What else retires a place or a part of it, in words, with the places that it retires.
+    """The other settings and decisions that retire a place or a part of it, in words, each with the
+    places that it retires.
 
-    texts: those of the settings; held: the places that a text retires, of those that counted and
-    belong to this one.
+    texts: `retired.places` of the settings. held: gives the places within this place that have
+    counted and that a text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:
@@ -125,7 +130,8 @@ def other_retirements(
 
 
 def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
-    """The answer once a place's retirements are taken back. known: the places that belong to it."""
+    """The command's answer after a place's retirements are taken back. known: the counting places
+    within it."""
     if not others:
         return f"{place} counts again."
     left = {each for found in others.values() for each in found}
@@ -140,7 +146,7 @@ def _and(words: Iterable[str]) -> str:
 
 
 def new_id() -> int:
-    """Random, above 0 and below 2^63."""
+    """A random id, above 0 and below 2^63."""
     return secrets.randbits(ID_BITS) or 1
 
 

@@ -1,15 +1,17 @@
-"""Which clock is wrong: ours, or a sender's. Pure; see evidence.hearing for what is measured.
+"""Decides which clock is wrong: ours, or a sender's. Pure; see evidence.hearing for the
+measurements.
 
-Most clocks agree. So if more than half of the senders that were read lately differ from ours to one
-side, ours is wrong by the median of their differences, and the others are compared with what ours
-should say. With a single sender nobody can say which of the two is wrong, and ours is doubted.
+Most clocks agree. So if the clocks of more than half of the senders with a recent reading differ
+from ours to the same side, ours is wrong by the median of these differences, and the senders'
+clocks are compared with the time that ours should show. With a single sender nobody can tell which
+of the two clocks is wrong, and ours is doubted.
 
-A slow clock shows as a lag that stays: in three windows in a row it is above the bound, and in the
-two that are over it is about the same. The lag of a backlog shrinks; the lag of a mirror that falls
-behind grows. Caution needs less: `present_ms` believes one window.
+A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound,
+and in the two windows that are over it is about the same. (The lag of a backlog shrinks, and the
+lag of a mirror that falls behind grows.) `present_ms`, which is only cautious, needs one window.
 
-A program that reads the collector's store also compares its own clock with the collector's: what
-was taken lies in the past.
+A program that reads the collector's store also compares its own clock with the collector's: the
+time at which the collector took records must lie in the past.
 """
 
 from __future__ import annotations
@@ -37,11 +39,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """What is known of all clocks. ours_ms: how far ours is ahead, negative: behind; 0: it is good
-    as far as is known. senders: how many were read lately. others: those whose clocks differ, the
-    farthest first. unheard_ms: how long ago, by our clock, any sender was last heard, if that is
-    longer than a silence; else 0. is_behind_store: the collector's clock shows that ours is behind.
-    """
+    """What is known of all clocks. ours_ms: how far our clock is ahead; negative: behind; 0: good
+    as far as is known. senders: the number of senders with a recent reading. others: senders whose
+    clocks differ, the greatest difference first. unheard_ms: how long ago, by our clock, any sender
+    was last heard, if that is longer than policy.silence_ms; otherwise 0. is_behind_store: the
+    collector's clock shows that ours is behind."""
 
     ours_ms: int = 0
     senders: int = 0
@@ -51,18 +53,18 @@ class Clocks:
 
     @property
     def is_ours_wrong(self) -> bool:
-        """Whether what depends on our clock cannot be believed."""
+        """Whether our clock is wrong, so that nothing that depends on it is certain."""
         return self.ours_ms != 0
 
     @property
     def wrong(self) -> frozenset[SenderName | None]:
-        """The senders whose clocks differ; None: ours."""
+        """The senders whose clocks differ; None stands for our clock."""
         others = {(x.tier, x.producer) for x in self.others}
         return frozenset(others | {None}) if self.is_ours_wrong else frozenset(others)
 
 
 def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
-    """What the evidence says about the clocks; now_ms: what ours says."""
+    """Compares the clocks by the evidence; now_ms: the time that our clock shows."""
     bound = policy.clock_difference_ms
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
@@ -85,13 +87,13 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
-    """The present, with caution: what our clock says, or what it should say if most senders say
-    that it is ahead. So no bucket is taken for over before it is."""
+    """The present time, with caution: if most senders show that our clock is ahead, the time that
+    it should show; otherwise the time that it shows. So no bucket is taken for over too early."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 
 def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
-    """How far most senders say that our clock is ahead."""
+    """How far our clock is ahead of most senders' clocks; 0 if it is not."""
     lately = _lately(evidence).values()
     found = [-min(y for y in (x.least_ms, x.earlier_ms) if y is not None) for x in lately]
     return max(0, _ours(found, policy.clock_difference_ms))
@@ -100,9 +102,9 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
 def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
-    """How far behind a sender is, if it looks silent by its own clock but we took something from it
-    within a silence; 0: it is not behind, or it is silent. Its clock may be slow, or its messages
-    come late."""
+    """How far behind a sender is, if it looks silent by its own clock but we took a message from it
+    within policy.silence_ms; 0 if it is not behind, or if it is silent. A sender that is behind has
+    a slow clock, or its messages come late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
     if reading is None or silent_ms <= policy.silence_ms:
@@ -112,7 +114,7 @@ def behind_ms(
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
-    """The senders read in this window of our time or in the one before."""
+    """The senders with a reading in this window of our time or in the window before."""
     window = evidence.taken_ms // WINDOW_MS
     return {name: x for name, x in evidence.readings.items() if 0 <= window - x.window <= 1}
 
@@ -120,15 +122,16 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
-    """A zero for each sender that was heard a moment ago by either clock, but not read: if a topic
-    is read all at once, as by a command, none of its records comes live."""
+    """Yields a zero for each sender without a recent reading that was heard within
+    policy.silence_ms. A command reads a topic all at once, so no record comes live, and only clocks
+    that are ahead have readings."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0
 
 
 def _ahead(reading: Reading, bound_ms: int) -> int | None:
-    """How far the sender's clock is ahead of ours, negative: behind; None: nobody knows yet."""
+    """How far the sender's clock is ahead of ours; negative: behind; None: not known yet."""
     _, least_ms, earlier_ms, earliest_ms = reading
     if least_ms <= bound_ms:
         return -least_ms
@@ -138,7 +141,8 @@ def _ahead(reading: Reading, bound_ms: int) -> int | None:
 
 
 def _ours(ahead_of_us: Iterable[int], bound_ms: int) -> int:
-    """How far our clock is ahead of most others'; 0 where most agree with it."""
+    """How far our clock is ahead of most other clocks; negative: behind; 0 if most agree with
+    ours."""
     found = sorted(ahead_of_us)
     for side in (-1, 1):
         differing = [x for x in found if side * x > bound_ms]

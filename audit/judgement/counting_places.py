@@ -1,7 +1,9 @@
-"""Who counts a topic where: of several epochs the newest, partition by partition. Pure.
+"""Finds which senders count a topic in which places. Of several epochs the newest counts, for each
+partition. Pure.
 
-Retired places are included: what they counted is compared, and what they lack is reported. It only
-counts against the tier if another place of the tier is not retired and does not have the topic.
+Retired places are included: their counts are compared, and records that they lack are reported. A
+lack only makes the verdict worse if another place of the tier is not retired and does not have the
+topic.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ _SEVERAL_PLACES = (Tier.MIRROR, Tier.HDFS)
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """A place that counts a topic, the senders whose counts hold there, and what is doubtful."""
+    """A place that counts a topic, the senders whose counts are used there, and findings about
+    doubts."""
 
     place: Place
     senders: tuple[SenderKey, ...]
@@ -31,8 +34,9 @@ class Counting:
 def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
-    """For each place of these tiers, the senders with the highest epoch of each partition: they
-    replace all others. The evidence has senders in the order in which they were first heard."""
+    """For each place of these tiers, the senders with the highest epoch of each partition. These
+    replace all other senders. The evidence has senders in the order in which they were first
+    heard."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -49,8 +53,9 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """Tiers in which only retired places have the topic, while others are not retired: one of these
-    may still have to take it. A cluster that is itself retired passes on nothing more."""
+    """Tiers in which only retired places have the topic, but which have other places that are not
+    retired: one of these may still have to take the topic. Empty if the topic's own cluster is
+    retired, because no more records leave such a cluster."""
     if retired.holds_cluster(source.cluster):
         return set()
     here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}
@@ -63,7 +68,7 @@ def needed_still(
 
 
 def place_of(key: SenderKey, evidence: Evidence, retired: RetiredPlaces) -> Place:
-    """Where a known sender counts."""
+    """The place where a known sender counts."""
     cluster = evidence.senders[key].cluster
     name = key.producer if key.tier is Tier.HDFS else cluster
     return Place(key.tier, name, retired.holds(key.tier, name, cluster))
@@ -100,9 +105,9 @@ def _newest_epochs(
 def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
-    """An output that started over with an epoch number that was heard before, below a higher epoch:
-    what it counts is replaced, and may be all that there is now. With a counter, more likely a copy
-    was running, and the higher epoch repairs that."""
+    """Findings for outputs that used an epoch number a second time, below a higher epoch: an output
+    that was started over. Its new counts are replaced, but may be the only true ones. (If a counter
+    did this, more likely a copy of it was running, and the higher epoch repairs that.)"""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
@@ -112,8 +117,9 @@ def _used_again(
 def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
-    """A sender that starts over takes an epoch above all that it knows. If an epoch was first heard
-    after a higher one, it did not know that one: what it counts may be all that there is now."""
+    """Findings for epochs that were first heard after a higher one. A sender that starts over takes
+    an epoch above all epochs that it knows. So such a sender did not know the higher epoch: its
+    counts are replaced, but may be the only true ones."""
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

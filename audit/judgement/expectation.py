@@ -1,4 +1,4 @@
-"""Whom a topic waits for, and which seals hold there. Pure."""
+"""Finds the agents for which a topic waits, and the seals that count there. Pure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from skidway.kafka.source import Source
 
 
 class Expectation:
-    """The agents that one source topic knows, and those that must have sealed it.
+    """The agents that have to do with one source topic, and those that must have sealed it.
 
-    topics: the evidence of the topic and, for a topic of rejects, of the one whose lines were
-    rejected. namesakes: the same for all topics of these names, since a topic that is made again
-    has another id but the same agents: one that seals the new topic has settled all that was for
-    the old one, and one that only spoke of the old topic may have lines for the new one. known:
-    every agent that announced, sealed or sent to any of them. agents: those that must have sealed,
-    even if they sent nothing; for a host that the roster names, its newest (newest_agents).
-    replaced: the others of such a host, each with the clock (ms) until which its unread lines were
-    written.
+    topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
+    rejected. namesakes: the evidence of all topics with these names. A topic that was deleted and
+    created again has another id but the same agents: an agent that seals the new topic has
+    delivered all lines for the old one, and an agent that only has messages about the old topic may
+    have lines for the new one. known: every agent that announced, sealed or sent to any of these
+    topics. agents: those that must have sealed, even if they sent nothing; for a host that the
+    roster names, its newest agents (newest_agents). replaced: the other agents of such a host, each
+    with the time (ms, by its clock) until which its unread lines were written.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -46,25 +46,25 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """Hosts that must report the topic, but did not: no agent of theirs ever spoke of it,
-        except agents retired by their ids, which no longer speak for their host."""
+        """Hosts that must report the topic, but did not: no message of their agents mentions the
+        topic. Agents that are retired by their ids do not count."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 
     def is_retired(self, agent: int) -> bool:
-        """Whether nobody waits for this agent."""
+        """Whether this agent is retired, so that nobody waits for it."""
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
-        """Whether it may leave for good: it is retired, or its host has a newer agent."""
+        """Whether the agent may be gone for good: it is retired, or its host has a newer agent."""
         if self.is_retired(agent):
             return True
         newest = self._newest.get(self._host(agent), [])
         return not self._roster.is_silent and agent not in newest
 
     def side_by_side(self, agent: int) -> list[int]:
-        """The agents of its host that the audit waits for side by side, this one included; none if
-        it is alone."""
+        """The agents of the agent's host that are alive at the same time, all of which the audit
+        waits for, this one included; empty if it is the only one."""
         newest = self._newest.get(self._host(agent), [])
         found = namesakes(self._evidence, newest)
         return sorted(found) if agent in found else []
@@ -106,8 +106,8 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first, without those from a cloned number on, and
-    without those that only say that it has the topic."""
+    """The agent's seals of these topics, oldest first, without seals from a cloned number on, and
+    without seals that only say that the agent has the topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:
@@ -120,14 +120,15 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
 
 
 def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """All topics with its name or its parent's, of any id, the topic itself among them."""
+    """All topics with the topic's name or the name of its parent, with any id, including the topic
+    itself."""
     names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
     named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
     return named if source in named else [source, *named]
 
 
 def _related(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and for a topic of rejects the one whose lines were rejected."""
+    """The topic itself, and for a topic of rejects the topic whose lines were rejected."""
     if not source.topic.endswith(REJECTED_SUFFIX):
         return [source]
     name = source.topic.removesuffix(REJECTED_SUFFIX)

@@ -1,19 +1,20 @@
-"""Whether hosts are proven healthy since a moment: the decision of `skidway audit wait`. Pure.
+"""Decides whether hosts are proven healthy since a given time, for `skidway audit wait`. Pure.
 
-The proof is about the bucket in which the moment lies. Each host needs, for each agent that counts
-as its newest (newest_agents):
+The proof concerns the bucket that contains the given time. Each host needs, for each agent that
+counts as its newest (newest_agents):
 
-    heard      an agent of it was heard, and is not silent
-    sealed     each of its topics is sealed past the end of that bucket, and of each later one that
-               is due: all bytes that lay in the files until then are acknowledged by the brokers,
-               and counted
-    counted    these buckets are complete in the tiers asked for: the same records in each, nothing
-               lost, no message missing. The proof does not wait for lateness: a bucket that the
-               agent has sealed counts as it is now
+    heard      the agent was heard, and is not silent
+    sealed     each of its topics is sealed past the end of that bucket, and of each later bucket
+               that is due: brokers have acknowledged all bytes that the files had until then, and
+               these bytes are counted
+    counted    these buckets are complete in the requested tiers: each tier has the same records,
+               nothing is lost, and no message is missing. The proof does not wait for lateness: a
+               bucket that the agent has sealed is judged as it is now
 
-So a host that writes nothing is proven by its seals, and one that writes by what the other tiers
-have of it; the answer takes no longer than that bucket lasts, a seal, and the counters. Buckets
-that are not over, or too young to be due, are left out: there are always some.
+So a host that writes nothing is proven by its seals, and a host that writes by the records that the
+other tiers have from it. The answer takes as long as that bucket lasts, plus the time of a seal and
+of the counters. Later buckets that are not over, or too young to be due, are left out, because
+there are always some.
 """
 
 from __future__ import annotations
@@ -34,19 +35,20 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""A week of minutes; `report` answers about longer ago."""
+"""Most buckets of a proof: a week of minutes. For earlier times, use `report`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known of one host of one cluster. reasons: what is missing; none: it is proven."""
+    """What is known about one host of one cluster. reasons: what the proof lacks; empty if the host
+    is proven."""
 
     state: HostState
     reasons: tuple[str, ...]
 
     @property
     def is_short(self) -> bool:
-        """Whether something is missing."""
+        """Whether the proof lacks something."""
         return bool(self.reasons)
 
 
@@ -58,11 +60,12 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """One for each host and each cluster for which the roster names it; if it names none, for each
-    cluster in which the host was heard. bucket_ms: size of buckets while there are none.
+    """A proof for each host, in each cluster for which the roster names the host. If the roster
+    names no cluster, in each cluster in which the host was heard. bucket_ms: the size of buckets as
+    long as there are none.
 
-    Raises UsageError for a host that no roster names and nobody heard, for a retired one, and for a
-    moment more than BUCKETS_MAX ago.
+    Raises UsageError for a host that no roster names and that was never heard, for a retired host,
+    and for a time more than BUCKETS_MAX buckets ago.
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
@@ -145,8 +148,10 @@ class _Asking:
         return None
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
-        """is_sealed: whether the topic is sealed, by its name. What is open only for lack of a seal
-        was said already, or will be once the agent seals the present topic of that name."""
+        """The reasons for buckets that are not proven by counts. is_sealed: whether the agent has
+        sealed the topic, by its name. A bucket that is open only because a seal is missing gives no
+        reason here: `_unsealed` gave it already, or the agent will still seal the present topic of
+        that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -159,8 +164,8 @@ class _Asking:
                     break
 
     def _buckets(self, agent: int, source: Source) -> list[BucketId]:
-        """The bucket of the moment, and later ones that are due, even if nobody counted anything in
-        them: what is not known about a bucket may be the reason."""
+        """The bucket of the given time, and later buckets that are due. Buckets without counts are
+        included, because missing messages may be the reason for that."""
         now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
         start, size = self._first
         found = {(each, size) for each in range(start, self._needed, size)}
@@ -172,7 +177,8 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """The verdict without lateness, and the one with lateness if that is graver than open."""
+        """The verdict without lateness, and also the verdict with lateness if that one is graver
+        than open."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

@@ -1,7 +1,8 @@
-"""The hosts as their agents speak of themselves: expected, heard, behind, silent, retired. Pure.
+"""The state of hosts by the messages of their agents: expected, heard, behind, silent, retired.
+Pure.
 
-A host belongs to a cluster; one that reports to two clusters appears twice, with an agent in each.
-Its state is the state of its newest agents (newest_agents), normally of one.
+A host belongs to a cluster; a host that reports to two clusters appears twice, with an agent in
+each. The state of a host is the state of its newest agents (newest_agents), normally of one agent.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 HostKey = tuple[str | None, str]
-"""Cluster (None: the roster does not say which, and nobody was heard) and host."""
+"""Cluster and host. The cluster is None if the roster does not name it and no agent of the host was
+heard."""
 
 
 class HostStatus(StrEnum):
-    """What can be said of a host."""
+    """The states of a host."""
 
     REPORTING = "reporting"
     BEHIND = "behind"
@@ -39,8 +41,9 @@ MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """One agent of a host. topics: those that the roster names for the host and those that the
-    agent speaks of, by name, with the time (ms) until which it has sealed each; None for never."""
+    """One agent of a host. topics: by name, the topics that the roster names for the host and those
+    in the agent's messages, each with the time (ms) until which the agent has sealed it; None for
+    never."""
 
     agent: int
     topics: dict[str, int | None] = field(default_factory=dict)
@@ -50,12 +53,13 @@ class AgentState:
 class HostState:
     """One host of one cluster.
 
-    agents: the newest ones, the one heard last first; none if none was ever heard. topics: those of
-    all these agents, or of the roster, with the time (ms) until which all agents that have a topic
-    have sealed it; None for never. expected: somebody waits for it. last_heard_ms: by a clock that
-    was not ahead of ours; 0 for never. behind_ms: how far it is behind, if it speaks but would be
-    silent by its own clock. namesakes: those of the agents that were alive side by side, as on two
-    machines with the same name; then last_heard_ms is of the one that has been silent longest.
+    agents: the newest agents, the one heard last first; empty if none was ever heard. topics: the
+    topics of all these agents, or of the roster, each with the time (ms) until which all agents
+    that have the topic have sealed it; None for never. expected: the audit waits for the host.
+    last_heard_ms: by the agent's clock, but never later than our clock then; 0 for never.
+    behind_ms: how far the host is behind, if messages arrive but it would be silent by its own
+    clock. namesakes: agents that were alive at the same time, as on two machines with the same
+    name; then last_heard_ms is of the agent that has been silent longest.
     """
 
     cluster: str | None
@@ -70,18 +74,19 @@ class HostState:
 
     @property
     def sealed_until(self) -> int | None:
-        """Until when all of its topics are sealed, ms; None while one never was."""
+        """The time in ms until which all of the host's topics are sealed; None if one was never
+        sealed."""
         seals = [until for until in self.topics.values() if until is not None]
         return min(seals) if seals and len(seals) == len(self.topics) else None
 
     @property
     def is_missed(self) -> bool:
-        """Whether it should be heard but is not, or is behind."""
+        """Whether the host is expected, but is not heard or is behind."""
         return self.expected and self.status in MISSED
 
 
 def survey(evidence: Evidence, policy: Policy, now_ms: int) -> list[HostState]:
-    """Every host of the roster and every one ever heard of, by cluster and name."""
+    """Every host of the roster and every host that was ever heard, by cluster and name."""
     return _Survey(evidence, policy, now_ms).states()
 
 
@@ -101,7 +106,8 @@ class _Survey:
         return [self._state(*key) for key in keys]
 
     def _place(self) -> None:
-        """Agents by cluster and host; an agent whose cluster nobody knows yet may be of any."""
+        """Sorts agents by cluster and host. An agent whose cluster is not known yet may be of any
+        cluster."""
         for source, topic in self._evidence.topics.items():
             for agent in topic.agents:
                 self._speaks_of.setdefault(agent, []).append(source)
@@ -164,7 +170,8 @@ class _Survey:
         return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
-        """The agent's topics, see AgentState. If a topic was made again, the newest seal counts."""
+        """The agent's topics, see AgentState. If a topic was deleted and created again, the newest
+        seal counts."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }
@@ -180,7 +187,7 @@ class _Survey:
 
 
 def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
-    """Until when each topic is sealed by all agents that have it."""
+    """For each topic, the time until which all agents that have the topic have sealed it."""
     found: dict[str, int | None] = {}
     for name in sorted({name for each in agents for name in each.topics}):
         seals = [each.topics[name] for each in agents if name in each.topics]

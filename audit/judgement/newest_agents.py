@@ -1,16 +1,17 @@
-"""The agents of a host that count as its newest: the verdict waits for their seals, and the gate
-asks each of them for proof. Pure.
+"""Finds the agents of a host that count as its newest. The verdict waits for their seals, and
+`skidway audit wait` demands a proof of each of them. Pure.
 
-Normally there is one such agent: the one that was heard last. But its state may have been brought
-back. So an agent that began later counts as well, until it is silent both compared with the one
-heard last and by our own clock. And two machines may have the same name: agents that were alive
-side by side (overlaps) all count, silent or not, until they are retired or report another name,
-since each has files of its own.
+Normally there is one such agent: the one that was heard last. But this agent may run on an old
+state that was brought back. So an agent that began later counts as well, until it is silent both
+compared with the agent heard last and by our own clock. And two machines may have the same name:
+agents that were alive at the same time (overlaps) all count, silent or not, until they are retired
+or report another name, because each has its own files.
 
-The log says who was heard last and who began later, not a clock: a host's clock may have been set
-in between, by any amount. The audit messages of two agents of a host normally lie in one log. If
-they do not (a topic with several partitions, or one that was made again), each counts until it is
-silent. Clocks are only asked in a store from before offsets were kept.
+The order of messages in the log shows which agent was heard last and which began later. Clocks are
+not used for this, because a host's clock may have been set in between, by any amount. The audit
+messages of two agents of a host are normally in one log. If they are not (a topic with several
+partitions, or a topic that was created again), each agent counts until it is silent. Clocks are
+used only for a store from before offsets were kept.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from skidway.audit.topic.messages import Tier
 def newest_agents(
     evidence: Evidence, agents: Iterable[int], silence_ms: int, now_ms: int
 ) -> list[int]:
-    """The agents of one host that count, the one that was heard last first."""
+    """The agents of one host that count as its newest, the one that was heard last first."""
     ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
     if not ranked:
         return []
@@ -42,16 +43,16 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """Those of one host's agents that were alive side by side."""
+    """Of one host's agents, those that were alive at the same time."""
     here = set(agents)
     return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """The clock (ms) until which a replaced agent's unread lines may have been written: when a
-    newer agent began. If that one's clock had been set back, its beginning says nothing; then one
-    silence after the old agent's last message, since it speaks more often while it lives. 0: no
-    agent began after its last message."""
+    """The time (ms, by the host's clock) until which a replaced agent's unread lines may have been
+    written: when a newer agent began. If that beginning is not after the old agent's last message,
+    the clock was set back; then it is `silence_ms` after that last message, because a living agent
+    sends messages more often. 0 if no agent began after the old agent's last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:
@@ -65,7 +66,7 @@ def heard(evidence: Evidence, agent: int) -> int:
 
 
 def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
-    """Whether another one was heard later in the same log."""
+    """Whether another agent was heard later in the same log."""
     return any(
         mine.last < theirs.last
         for other in others
@@ -83,7 +84,7 @@ def _may_have_begun_later(evidence: Evidence, agent: int, last: int) -> bool:
 
 
 def _began_behind(evidence: Evidence, agent: int, before: int) -> bool:
-    """Whether an agent began after the other one's last message."""
+    """Whether an agent began after the last message of agent `before`."""
     both = _in_one_log(evidence, agent, before)
     if both:
         return any(mine.first > theirs.last for mine, theirs in both)
@@ -97,7 +98,7 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """When it began, if that is not later than anything we have taken."""
+    """When the agent began, but not later than we last took a record."""
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
 

@@ -14,19 +14,20 @@ DEFAULT_SILENCE_MS = 180_000
 DEFAULT_REJECTS_SHARE = 0.01
 DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
-"""Event times further ahead of the reading time than this are not expected: the agents replace
-them, and announce their own bound. If an agent announces a larger one, that holds."""
+"""Event times further ahead of the reading time than this are not expected, because agents replace
+them. An agent announces its own bound; if that is larger, it applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Topics that a tier never has, as `<cluster>.<topic>`: names, or patterns of whole names."""
+    """Topics that a tier never has, written as `<cluster>.<topic>`: names, or patterns that match
+    whole names."""
 
     tier: Tier
     topics: tuple[str, ...]
 
     def holds(self, source: Source) -> bool:
-        """Whether the source topic is one of them."""
+        """Whether the source topic is exempt."""
         return bool(topic_patterns.choose(self.topics, [f"{source.cluster}.{source.topic}"]))
 
 
@@ -34,13 +35,13 @@ class Exemption:
 class Policy:
     """What the audit expects, and how long it waits.
 
-    tiers: where each record must be counted, except the exemptions. roster: the hosts whose agents
-    must seal, and those that nobody waits for any more. silence_ms: an agent unheard for this long
-    counts as dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are;
-    if an agent announces more, that holds. clock_difference_ms: clocks that differ by more are
-    named. rejects_share: the greatest share of a bucket's records that may be rejects without a
-    warning. retired_places: texts, see retired_places. loads_every_ms: how often each output is
-    loaded; None: not known.
+    tiers: the tiers in which each record must be counted, except the exemptions. roster: the hosts
+    whose agents must seal, and the retired hosts. silence_ms: an agent that was not heard for this
+    long counts as dead. lateness_ms, ahead_ms: how late lines may come, and how far ahead their
+    times may be; if an agent announces more, its value applies. clock_difference_ms: clocks that
+    differ by more are named. rejects_share: the greatest share of a bucket's records that may be
+    rejects without a warning. retired_places: texts, see the module retired_places. loads_every_ms:
+    how often each output is loaded; None if unknown.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
@@ -55,6 +56,6 @@ class Policy:
     loads_every_ms: int | None = None
 
     def tiers_of(self, source: Source) -> tuple[Tier, ...]:
-        """Where the records of this source topic must be counted."""
+        """The tiers in which the records of this source topic must be counted."""
         exempt = {each.tier for each in self.exemptions if each.holds(source)}
         return tuple(tier for tier in self.tiers if tier not in exempt)

@@ -10,7 +10,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote, SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
 
-_NAMES_MAX = 3  # in one reason; the rest is counted
+_NAMES_MAX = 3  # hosts or schemas in one reason; more are only counted
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
@@ -25,13 +25,15 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 
 
 def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
-    """How an acceptance names a difference: if other records differ, it is another one."""
+    """The name of a difference in an acceptance. If other records differ later, the name is another
+    one."""
     sums = (expected.count, expected.checksum, found.count, found.checksum)
     return f"{words} ({', '.join(map(str, sums))})"
 
 
 def name_of_lack(words: str, counted: Sums) -> str:
-    """How an acceptance names that counts are lacking: for more records it is another lack."""
+    """The name of a lack of counts in an acceptance. If more records are lacking later, the name is
+    another one."""
     return f"{words} ({counted.count}, {counted.checksum})"
 
 
@@ -43,24 +45,24 @@ def of_place(place: Place) -> str:
 
 
 def of_needed(tier: Tier) -> str:
-    """A tier that has a topic in retired places only."""
+    """The reason for a tier that has a topic only in retired places."""
     return f"no place of tier {tier.value.lower()} that is not retired has this topic"
 
 
 def of_sender(key: SenderKey) -> str:
-    """A sender of counts."""
+    """A sender of counts, in words."""
     word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
     return f"{word} {key.producer}"
 
 
 def of_namesakes(agents: Iterable[int]) -> str:
-    """Agents of one host that are alive side by side."""
+    """The remark about agents of one host that are alive at the same time."""
     names = " and ".join(map(str, agents))
     return f"agents {names} report under this host name, and each is waited for"
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:
-    """Lines that an agent delivered before it had sealed anything in a new epoch."""
+    """The reason for lines that an agent delivered before its first seal in a new epoch."""
     return (
         f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
         " count twice (its state had been an older copy)"
@@ -68,7 +70,7 @@ def of_epoch_before_its_seal(epoch: int) -> str:
 
 
 def of_gap(note: GapNote) -> str:
-    """Offsets that a sender could not read."""
+    """The reason for offsets that a sender could not read."""
     gap = note.gap
     return (
         f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
@@ -77,7 +79,7 @@ def of_gap(note: GapNote) -> str:
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
-    """Each reason once, after the hosts for which it is true."""
+    """Yields each reason once, with the hosts for which it is true in front."""
     hosts: dict[str, list[str]] = {}
     for verdict in agents:
         for reason in verdict.reasons:
@@ -90,7 +92,7 @@ def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
 
 
 def of_unread(unread: Mapping[str, int]) -> str:
-    """Messages of schemas that this version does not have."""
+    """The reason for messages whose schemas this version does not have."""
     names = ", ".join(sorted(name or "others" for name in unread)[:_NAMES_MAX])
     return (
         f"{sum(unread.values())} audit messages have a schema that this version does not have"
@@ -99,10 +101,11 @@ def of_unread(unread: Mapping[str, int]) -> str:
 
 
 def of_loss(note: LossNote, path: str = "") -> str:
-    """A declared loss. path: where the file was found first; "" if nobody announced it."""
+    """The reason for a declared loss. path: where the file was found first; "" if no agent
+    announced it."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
-    if not path and loss.reason.startswith("/"):  # files that nobody read, by the agent's own words
+    if not path and loss.reason.startswith("/"):  # the agent names files that nobody read
         return f"lines are {fate}: {loss.reason}"
     file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:
@@ -111,19 +114,20 @@ def of_loss(note: LossNote, path: str = "") -> str:
 
 
 def name_of_loss(note: LossNote) -> str:
-    """How an acceptance names a declared loss, even if its words change later."""
+    """The name of a declared loss in an acceptance, which stays even if the reason's words change
+    later."""
     loss = note.loss
     end = "?" if loss.end is None else loss.end
     return f"{loss.certainty.value} {loss.file} {loss.first}-{end}"
 
 
 def of_rejects(rejects: int, records: int, who: str) -> str:
-    """A share of rejects that somebody should look at."""
+    """The warning of too many rejects."""
     return f"{rejects:,} of {records:,} records were rejected by {who}"
 
 
 def of_delay(behind_ms: int) -> str:
-    """How far a sender that still speaks is behind."""
+    """How far a sender is behind whose messages still arrive."""
     return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
 
 
@@ -131,6 +135,6 @@ def of_time(time_ms: int) -> str:
     """A time in ms, for people."""
     try:
         moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    except (OverflowError, ValueError):  # no calendar holds it
+    except (OverflowError, ValueError):  # beyond the calendar
         return f"{time_ms} ms"
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")

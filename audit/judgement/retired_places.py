@@ -1,15 +1,15 @@
-"""Places that no longer count, by the names that reports give them. Pure.
+"""Retired places, which nobody waits for any more, by the names that reports give them. Pure.
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic
     mirror offline                  nothing is mirrored to this cluster any more
-    broker dc3                      the counter of this cluster does not count any more
+    broker dc3                      the counter of this cluster no longer runs
     cluster dc3                     all that was counted in this cluster, or loaded from it
-    mirror                          the whole tier
+    mirror                          the whole tier mirror
 
-What a retired place has counted is still compared. If it is short, or a message of it is missing,
-that is reported but held against nobody, except as counting_places says for topics that no other
-place of the tier has.
+The counts of a retired place are still compared. If it lacks records, or a message of it is
+missing, this is reported but makes no verdict worse. counting_places has the exception, for topics
+that no other place of the tier has.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def check(texts: Iterable[str], key: str = "retired.places") -> None:
 
 
 class RetiredPlaces:
-    """Several texts together; one that names no place retires none."""
+    """The places that several texts retire. A text that names no place retires none."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         parts = sorted({_parts(text) for text in texts})
@@ -47,14 +47,14 @@ class RetiredPlaces:
         self._clusters = {name for word, name in parts if word == _CLUSTER and name}
 
     def holds(self, tier: Tier, name: str, cluster: str) -> bool:
-        """Whether the place of this tier and name is retired; cluster: where it counts, or what it
-        is loaded from."""
+        """Whether the place of this tier and name is retired. cluster: the cluster where the place
+        counts, or from which it is loaded."""
         if self.holds_tier(tier) or cluster in self._clusters or (tier, name) in self._named:
             return True
         return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named
 
     def holds_cluster(self, cluster: str) -> bool:
-        """Whether all that counts in this cluster is retired."""
+        """Whether all places of this cluster are retired."""
         return cluster in self._clusters
 
     def holds_tier(self, tier: Tier) -> bool:
@@ -73,6 +73,7 @@ def is_same(text: str, other: str) -> bool:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """The word, and the name without trailing slashes; a name of only slashes becomes one slash."""
+    """The word of a text, and its name without trailing slashes. A name of only slashes becomes one
+    slash."""
     word, _, name = text.strip().partition(" ")
     return word, name.strip().rstrip("/") or name.strip()[:1]

@@ -1,7 +1,8 @@
-"""The roster: which hosts must report which topics of which cluster. Pure, except `read_file`.
+"""The roster, which says which hosts must report which topics of which cluster. Pure, except
+`read_file`.
 
-It comes from two places, which add up: the settings of the audit (`roster`, `retired`), and a file
-that the inventory writes (`roster.file`), which the collector reads again when it changes:
+Its entries come from two places together: the settings of the audit (`roster`, `retired`), and a
+file that the inventory writes (`roster.file`), which the collector reads again when it changes:
 
     hosts:
       - {host: app1, cluster: dc1, topics: [nginx, auth]}
@@ -9,11 +10,11 @@ that the inventory writes (`roster.file`), which the collector reads again when 
       - {host: app7, cluster: dc1, retired: true}
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
-clusters. Topics are names, as in the agent's sources, without a mirror's prefix; a topic's rejects
-belong to it. Without topics the host is expected wherever its agent ever spoke. Nobody waits for a
-retired host; one entry that retires it is enough. An entry of the settings names no cluster and
-holds in each. A roster without a host that must report is silent: then every agent ever heard of is
-expected, except the retired ones.
+clusters. Topics are names, as in the agent's sources, without a mirror's prefix; each includes the
+topic of its rejects. Without topics, the host must report every topic that its agent ever
+mentioned. Nobody waits for a retired host; one entry that retires it is enough. An entry of the
+settings names no cluster and applies to each. If no host must report, the roster is silent: then
+every agent that was ever heard is expected, except retired ones.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
 
 _HOST = re.compile(r"[!-+\--~]{1,255}")
-"""Printable, without space and comma."""
+"""Printable characters, without space and comma."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """One host of one cluster (None: of each). topics: none means all that its agent has."""
+    """One host of one cluster (None: of each cluster). topics: empty means all topics of its
+    agent."""
 
     host: str
     cluster: str | None = None
@@ -45,7 +47,7 @@ class RosterEntry:
 
 
 class Roster:
-    """All entries together; the settings' `retired` may name agent ids (in decimal) as well."""
+    """All entries together. The settings' `retired` may name agent ids (in decimal) as well."""
 
     def __init__(self, entries: Iterable[RosterEntry] = (), retired: Iterable[str] = ()) -> None:
         self._gone = frozenset(retired)
@@ -67,7 +69,7 @@ class Roster:
 
     @property
     def is_silent(self) -> bool:
-        """Whether no host must report, so that every agent ever heard of is expected."""
+        """Whether no host must report, so that every agent that was ever heard is expected."""
         return not self._expected
 
     def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:
@@ -76,12 +78,12 @@ class Roster:
         return bool(names & self._retired) or (agent != 0 and str(agent) in self._gone)
 
     def hosts(self, cluster: str, topic: str) -> frozenset[str]:
-        """The hosts that must report this topic by its name."""
+        """The hosts that must report the topic of this name."""
         found = self._hosts.get((cluster, topic), set()) | self._hosts.get((None, topic), set())
         return frozenset(x for x in found if not self.is_retired(cluster, x))
 
     def expects(self, cluster: str, topic: str, host: str) -> bool:
-        """Whether a host with an agent that speaks of this topic must report it."""
+        """Whether a host must report this topic, if its agent mentions the topic."""
         if self.is_retired(cluster, host):
             return False
         if self.is_silent:
@@ -90,18 +92,19 @@ class Roster:
         return any(topics is not None and (not topics or topic in topics) for topics in lists)
 
     def waits_for(self, cluster: str | None, host: str) -> bool:
-        """Whether a host that was heard, or is named, must be heard."""
+        """Whether the audit waits for a host that was heard or that the roster names."""
         if self.is_retired(cluster, host):
             return False
         return self.is_silent or any((x, host) in self._expected for x in (cluster, None))
 
     def topics(self, cluster: str | None, host: str) -> frozenset[str]:
-        """The topics that are named for a host of a cluster."""
+        """The topics that the roster names for a host of a cluster."""
         lists = [self._expected.get((where, host), frozenset()) for where in (cluster, None)]
         return lists[0] | lists[1]
 
     def clusters(self, host: str) -> frozenset[str | None]:
-        """The clusters for which the roster names a host, retired or not; None: any."""
+        """The clusters for which the roster names a host, retired or not; None stands for any
+        cluster."""
         return frozenset(x.cluster for x in self._entries if x.host == host)
 
     def names(self, host: str) -> bool:
@@ -164,7 +167,7 @@ class RosterDocument:
 
 
 def check_host(name: str) -> None:
-    """Raises ConfigurationRefused unless it can be a host's name."""
+    """Raises ConfigurationRefused unless the name can be a host's name."""
     if not _HOST.fullmatch(name):
         raise ConfigurationRefused(
             f"{name[:100]!r} is no host's name: 1 to 255 printable characters, no space, no comma"
@@ -172,6 +175,7 @@ def check_host(name: str) -> None:
 
 
 def read_file(path: Path) -> tuple[RosterEntry, ...]:
-    """The entries of a roster file. Raises ConfigurationRefused with file, and line or host."""
+    """The entries of a roster file. Raises ConfigurationRefused, which names the file, and the line
+    or host."""
     document = settings.load(RosterDocument, path)
     return tuple(each.entry for each in document.hosts)

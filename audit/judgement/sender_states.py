@@ -1,8 +1,8 @@
-"""The senders of counts as they are now: who is good, silent, late, retired. Pure.
+"""The present states of the senders of counts: good, silent, late or retired. Pure.
 
-Agents and counters prove life every minute. A loader only speaks when it has loaded, on a schedule;
-it is late only if the audit is told how often it runs (`loads.every.ms`). Lateness is of an output,
-not of a topic in it: a topic into which nobody writes is not loaded.
+Agents and counters send a message every minute. A loader only sends messages when it has loaded, on
+a schedule, so it can be late only if a setting says how often it runs (`loads.every.ms`). An output
+is late, not a topic in it, because a topic to which nobody writes is not loaded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Tier
 
 NOBODY_WAITS = "none"
-"""In place of a verdict's word: it colours nothing."""
+"""The status of a retired sender, in place of a verdict's word; pages give it no colour."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderState:
-    """One sender. words: its state in words; status: the word of the verdict that is as grave."""
+    """One sender. words: the sender's state in words. status: the word of a verdict that is as
+    grave as this state."""
 
     key: SenderKey
     numbers: Numbers
@@ -77,7 +78,7 @@ def _of_output(seen_ms: int, loaded_ms: int, policy: Policy, now_ms: int) -> tup
 
 
 def _last_loads(evidence: Evidence) -> dict[str, int]:
-    """When something was loaded last into each output."""
+    """For each output, when something was last loaded into it."""
     found: dict[str, int] = {}
     for key in evidence.senders:
         if key.tier is Tier.HDFS:

@@ -1,7 +1,7 @@
-"""The standing: what one judgement over every bucket says, topic by topic. Pure.
+"""The standing: the result of one judgement over all buckets, topic by topic. Pure.
 
-Report, pages, metrics, /health and JSON all take their answers from it, so they agree; and since it
-covers every bucket, nothing bad is forgotten because it is old.
+Report, pages, metrics, /health and JSON all take their answers from the standing, so they agree.
+The standing covers every bucket, so no old problem is forgotten.
 """
 
 from __future__ import annotations
@@ -19,22 +19,25 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The verdicts themselves are kept for this many of the newest buckets with counts of any topic."""
+"""The standing keeps the verdicts themselves for this many of the newest buckets, counted over all
+topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicStanding:
     """All buckets of one source topic together.
 
-    by_status: all of them. overdue: those that somebody should look at, by their status without
-    what was accepted; lost_early: how many of these are too young to be complete, but lost already.
-    accepted: those that are complete except for what was accepted, by status. warned: complete ones
-    with a warning that nobody accepted; warned_accepted: complete ones whose warnings were all
-    accepted. complete_until: end of the last bucket that is complete or accepted, with all before
-    it (ms; None: the oldest is not). oldest_overdue: its start. records, rejects, repeats: as
-    counted in the place that has most of them; rejects are the loader's. newest: verdicts by start,
-    see NEWEST_BUCKETS. recounts: the newest of each output. uncounted: offsets that counters could
-    not read; records without origin that lay there leave no other trace.
+    by_status: the number of all buckets by status. overdue: the number of buckets that somebody
+    should look at, by their status without accepted findings. lost_early: how many of the overdue
+    buckets are too young to be complete, but lost already. accepted: the number of buckets that are
+    complete except for accepted findings, by status. warned: the number of complete buckets with a
+    warning that nobody accepted. warned_accepted: the number of complete buckets whose warnings
+    were all accepted. complete_until: the end in ms of the last bucket up to which all buckets are
+    complete or accepted; None if the oldest is not. oldest_overdue: the start of the oldest overdue
+    bucket. records, rejects, repeats: the sums over all buckets, each as counted in the place that
+    has most of them; rejects are the loader's. newest: verdicts by the start of the bucket, see
+    NEWEST_BUCKETS. recounts: the newest of each output. uncounted: the number of offsets that
+    counters could not read; records without origin at these offsets leave no other trace.
     """
 
     source: Source
@@ -55,17 +58,18 @@ class TopicStanding:
 
     @property
     def buckets(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return sum(self.by_status.values())
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of them are complete or accepted."""
+        """Whether all buckets are complete or accepted."""
         complete = self.by_status.get(Status.COMPLETE, 0)
         return complete + sum(self.accepted.values()) == self.buckets
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
-        """Both together. later: the same topic's buckets after these; starts: see Standing."""
+        """Joins two standings of one topic. later: the standing of the topic's later buckets;
+        starts: see Standing."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -90,9 +94,9 @@ class TopicStanding:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """All topics together. starts: of the newest buckets, newest first. judged_ms: our clock when
-    the newest were judged. unjudged: how many blocks of buckets (collector.judge) are not judged
-    yet."""
+    """The standing of all topics. starts: the starts of the newest buckets, newest first.
+    judged_ms: our clock when the newest buckets were judged. unjudged: how many blocks of buckets
+    (collector.judge) are not judged yet."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
@@ -101,12 +105,13 @@ class Standing:
 
     @property
     def by_status(self) -> Mapping[Status, int]:
-        """How many buckets have which verdict."""
+        """The number of buckets with each status."""
         return _added(topic.by_status for topic in self.topics)
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """How many buckets somebody should look at, by what is left of their verdict."""
+        """The number of buckets that somebody should look at, by their status without accepted
+        findings."""
         return _added(topic.overdue for topic in self.topics)
 
     @property
@@ -116,7 +121,7 @@ class Standing:
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """How many buckets are complete except for what was accepted, by their verdict."""
+        """The number of buckets that are complete except for accepted findings, by their status."""
         return _added(topic.accepted for topic in self.topics)
 
     @property
@@ -131,12 +136,12 @@ class Standing:
 
     @property
     def recounts(self) -> tuple[RecountResult, ...]:
-        """The newest of each topic and output."""
+        """The newest recount of each topic and output."""
         return tuple(recount for topic in self.topics for recount in topic.recounts)
 
     @property
     def uncounted(self) -> int:
-        """How many offsets counters could not read."""
+        """The number of offsets that counters could not read."""
         return sum(topic.uncounted for topic in self.topics)
 
     @property
@@ -145,7 +150,7 @@ class Standing:
         return tuple(topic for topic in self.topics if topic.buckets)
 
     def where(self, is_meant: Callable[[Source], bool]) -> Standing:
-        """The same for some topics alone."""
+        """The standing of some of the topics."""
         topics = tuple(topic for topic in self.topics if is_meant(topic.source))
         return replace(self, topics=topics)
 
@@ -159,7 +164,7 @@ def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """The standing by these verdicts on the evidence."""
+    """The standing from these verdicts on the evidence."""
     asked = [
         source
         for source in evidence.topics
@@ -172,8 +177,8 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """The standing by these verdicts. sources: topics that were spoken of; they are included even
-    without counts, except topics of rejects."""
+    """The standing from these verdicts. sources: topics that messages mention; these are included
+    even without counts, except topics of rejects."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -185,7 +190,8 @@ def standing(
 
 
 def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
-    """Joins the standings of several windows of buckets, the oldest first; at least one."""
+    """Joins the standings of several windows of buckets, the oldest window first. There must be at
+    least one."""
     starts = sorted({start for part in parts for start in part.starts}, reverse=True)
     newest = tuple(starts[:NEWEST_BUCKETS])
     topics: dict[Source, TopicStanding] = {}
@@ -206,7 +212,7 @@ def _order(source: Source) -> tuple[str, str, str]:
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # with several sizes at one start the gravest
+    for verdict in found:  # if buckets of several sizes share a start: the gravest
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict
@@ -228,14 +234,14 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
 
 
 def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
-    """Adds what was said about the topic as a whole."""
+    """Adds the recounts and gaps of the topic, which belong to no bucket."""
     topic = evidence.topic(found.source)
     return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
 
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
-    """Offsets that are in some gap, each once."""
-    count, at = 0, (-1, 0)  # partition, and up to where it is counted
+    """The number of offsets that are in any gap; each offset counts once."""
+    count, at = 0, (-1, 0)  # the partition, and the offset up to which it is counted
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
         count += max(end - begin, 0)

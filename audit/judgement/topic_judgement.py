@@ -1,26 +1,29 @@
-"""The judgement: from evidence to verdicts. Pure; the rules are docs/delivery.md, section 6.
+"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure; the rules are
+docs/delivery.md, section 6.
 
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
-    schemas   no message has a schema that this version does not have: it may say anything
-    numbers   no sender that counts here misses a number, came with two contents under one number,
-              or lost its beginning (an expired topic) at a time when it could touch the bucket
-    chains    each sender's deltas of this bucket are all there
+    schemas   every message has a schema that this version has; others may say anything
+    numbers   no sender whose counts are used lacks a number, has a number with two contents, or
+              lost its first messages (an expired topic) at a time when they could touch the bucket
+    chains    no delta of any sender for this bucket is missing
     epochs    the bucket does not lie between an agent's old epoch and its new one
-    doublings no delta touched it while its agent may have read what another one had delivered
-    losses    no declared loss may belong to it
+    doublings no delta touched the bucket while its agent may have read lines again that another
+              agent had delivered
+    losses    no line that may belong to the bucket was declared lost
     seal      the agent's newest seal was made after the bucket's end plus lateness, or is the last
-              word of an agent that nobody waits for; and no delta touched the bucket after that
-              seal's `at`. A seal is of a topic by its name, even if the topic was made again
-    clock     our clock, too, is past the bucket's end plus lateness (or what it should say, if it
-              is ahead of most others, see clocks)
-    equation  every tier that the topic must have counted, and all counted the same records
+              word of an agent that nobody waits for any more; and no delta touched the bucket after
+              that seal's `at`. A seal is of a topic by its name: it also counts if the topic was
+              deleted and created again
+    clock     our clock is past the bucket's end plus lateness, too; if our clock is ahead of most
+              others, the time that it should show counts (see clocks)
+    equation  every tier that must count the topic has counted, and all counted the same records
 
-Records without origin have no seal; instead the counter that sees them first must have been heard
-since the bucket was due.
+Records without origin have no seal. Instead, the counter that sees these records first must have
+been heard since the bucket was due.
 
-Nothing is taken for granted that was not said: a tier that never reported is not zero, a host that
-never sealed is not idle. Doubts only ever make a verdict worse.
+The judgement assumes nothing that no message says: a tier that never reported does not count as
+zero, and a host that never sealed does not count as idle. A doubt can only make a verdict worse.
 """
 
 from __future__ import annotations
@@ -72,19 +75,19 @@ class TopicJudgement:
         self._acceptances = _by_finding(facts.topic.acceptances)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted, and the bucket of each loss's declaration: if
-        no line arrived, nobody counted anything."""
+        """The buckets in which anything was counted, and the buckets in which losses were declared:
+        if no line of a bucket arrived, nobody counted anything in it."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # what agents lost does not matter
+        if Tier.AGENT not in self._facts.tiers:  # then losses of agents do not matter
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
-        """The verdict on one bucket, all agents together."""
+        """The verdict on one bucket, for all agents together."""
         start, size = bucket
         by_agent = self._facts.topic.tallies.get(bucket, {})
         judged = self._facts.expectation.agents | set(by_agent) | self._replaced(start)
@@ -107,15 +110,15 @@ class TopicJudgement:
         return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
 
     def _replaced(self, start: int) -> set[int]:
-        """Replaced agents whose unread lines may be of this bucket."""
+        """The replaced agents whose unread lines may belong to this bucket."""
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     # One agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
-        """The verdict on one agent's part. If nobody counted anything, there is nothing to compare,
-        and it is complete if the agent has sealed it."""
+        """The verdict on one agent's part of a bucket. If nobody counted anything of it, there is
+        nothing to compare, and the part is complete if the agent has sealed the bucket."""
         found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
         for each in self._unread_findings():
             found = replace(
@@ -157,7 +160,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Verdicts on agents that nobody waits for here: what they declared lost stays lost."""
+        """Verdicts on agents that nobody waits for here, because losses that they declared still
+        count."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})
@@ -165,8 +169,8 @@ class TopicJudgement:
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
-        """The findings, the gravest first, each once; those that were accepted for this bucket say
-        by whom."""
+        """The findings, the gravest first, each once. A finding that was accepted for this bucket
+        has its acceptance."""
         accepted = self._acceptances.get(bucket, {})
         ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
         return tuple(
@@ -174,7 +178,7 @@ class TopicJudgement:
         )
 
     def _unread_findings(self) -> Iterator[Finding]:
-        """What nobody here can read may be of any agent, tier and bucket."""
+        """A finding for unread messages, which may concern any agent, tier and bucket."""
         if self._facts.evidence.unread:
             yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
 
@@ -199,7 +203,7 @@ class TopicJudgement:
 def _by_finding(
     acceptances: Iterable[Acceptance],
 ) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
-    """Acceptances by bucket and finding; of several the oldest."""
+    """Acceptances by bucket and finding; if there are several for a finding, the oldest."""
     found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
     for each in acceptances:
         named = found.setdefault((each.bucket, each.bucket_ms), {})

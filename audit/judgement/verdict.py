@@ -1,14 +1,14 @@
-"""Verdicts: what can be said of a bucket, and why.
+"""Verdicts on buckets, and their reasons.
 
-    complete    every expected tier counted the same records, and every expected agent has sealed
-    open        too young to say, or an agent has not sealed it yet
-    incomplete  old enough and counted, but a tier is short or has other records
-    unknown     something that is needed to say is not there, and may never be
-    lost        an agent declared lines lost that may belong to it
+    complete    all expected tiers counted the same records, and all expected agents have sealed it
+    open        too young to decide, or an agent has not sealed it yet
+    incomplete  old enough and counted, but a tier lacks records or has other ones
+    unknown     evidence that is needed to decide is missing, perhaps for ever
+    lost        an agent declared lines lost that may belong to the bucket
 
 A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
-that a person accepted stays what it is, but no longer holds anything back: `residue` is the verdict
-without it.
+that a person accepted stays in the verdict, but no longer counts against the bucket: `residue` is
+the status without accepted findings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skidway.kafka.source import Source
 
 
 class Status(IntEnum):
-    """From best to worst."""
+    """The statuses of a verdict, from best to worst."""
 
     COMPLETE = 0
     OPEN = 1
@@ -34,14 +34,14 @@ class Status(IntEnum):
 
     @property
     def word(self) -> str:
-        """As people read it."""
+        """The status as people read it."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that speaks against completeness (or, with COMPLETE, a remark). key: its name, if
-    the words of its reason may change; acceptance: by whom it was accepted."""
+    """One fact that speaks against completeness (or, with COMPLETE, a remark). key: the finding's
+    name, if the words of its reason may change. acceptance: the decision that accepted it."""
 
     status: Status
     reason: str
@@ -50,7 +50,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """How an acceptance names it."""
+        """The finding's name in an acceptance."""
         return self.key or self.reason
 
     @property
@@ -73,7 +73,8 @@ def left_of(findings: Iterable[Finding]) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tier counted: a cluster, or an output. is_retired: nobody waits for it any more."""
+    """The place where a tier counted: a cluster, or an output. is_retired: nobody waits for its
+    counts any more."""
 
     tier: Tier
     name: str
@@ -82,9 +83,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
-    """The verdict on one (source topic, agent, bucket). sums: per place that reported the topic at
-    all; None stands for an expected tier that never did. retired: nobody waits for its host any
-    more. findings: what the status and the reasons come from."""
+    """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
+    reported the topic; None for an expected tier that never did. retired: nobody waits for the
+    agent any more. findings: these determine status and reasons."""
 
     agent: int
     host: str
@@ -101,16 +102,17 @@ class AgentVerdict:
 
     @property
     def name(self) -> str:
-        """The host as reasons call it; its agent's id if no host is known."""
+        """The host's name in reasons; the agent's id if no host is known."""
         name = self.host or f"agent {self.agent}"
         return f"{name} (retired)" if self.retired else name
 
 
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
-    """The verdict on one (source topic, bucket): the gravest of its agents'. due: old enough to be
-    complete. findings: those that concern no agent. warnings: what an operator should know even if
-    the bucket is complete; they are accepted like findings."""
+    """The verdict on one (source topic, bucket). status: the gravest of all agents and findings.
+    due: the bucket is old enough to be complete. findings: those that concern no agent. warnings:
+    what an operator should know even if the bucket is complete; a person can accept warnings like
+    findings."""
 
     source: Source
     bucket: int
@@ -124,7 +126,7 @@ class BucketVerdict:
 
     @property
     def acceptances(self) -> tuple[Acceptance, ...]:
-        """The acceptances that cover something of the bucket, the oldest first."""
+        """The acceptances that cover a finding or warning of the bucket, the oldest first."""
         found = _acceptances((*self.findings, *self.warnings))
         for verdict in self.agents:
             found |= _acceptances(verdict.findings)
@@ -139,23 +141,24 @@ class BucketVerdict:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether it is complete except for what was accepted."""
+        """Whether the bucket is complete except for accepted findings."""
         return self.status is not Status.COMPLETE and self.residue is Status.COMPLETE
 
     @property
     def is_overdue(self) -> bool:
-        """Whether somebody should look: it should be complete by now, or is lost already."""
+        """Whether somebody should look at the bucket: it should be complete by now but is not, or
+        it is lost already."""
         residue = self.residue
         return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)
 
     @property
     def is_warned(self) -> bool:
-        """Whether it is complete, with a warning that nobody accepted."""
+        """Whether the bucket is complete, with a warning that nobody accepted."""
         return self.status is Status.COMPLETE and not all(x.acceptance for x in self.warnings)
 
     @property
     def is_warned_and_accepted(self) -> bool:
-        """Whether it is complete, with warnings, and somebody accepted all of them."""
+        """Whether the bucket is complete with warnings, all of which were accepted."""
         return self.status is Status.COMPLETE and bool(self.warnings) and not self.is_warned
 
     @property
@@ -165,24 +168,25 @@ class BucketVerdict:
 
     @property
     def word(self) -> str:
-        """The status as people read it: what is left of it, with what was accepted."""
+        """The status as people read it: the residue, and what was accepted."""
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word
         return accepted if left is Status.COMPLETE else f"{left.word} ({accepted})"
 
     def unaccepted(self) -> tuple[FindingName, ...]:
-        """What an acceptance of the bucket would name now."""
+        """The names of the findings and warnings that an acceptance of the bucket would cover
+        now."""
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
         found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
-        if found or self.status is Status.COMPLETE:  # an open one may get more rejects
+        if found or self.status is Status.COMPLETE:  # an open bucket may get more rejects
             found += [(NO_AGENT, x) for x in self.warnings]
         names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
         return tuple(dict.fromkeys(names))
 
     def places(self) -> dict[Place, Sums | None]:
-        """The sums of all agents together, per place."""
+        """For each place, the sums of all agents together."""
         total: dict[Place, Sums | None] = {}
         for verdict in self.agents:
             for place, sums in verdict.sums.items():
@@ -192,25 +196,25 @@ class BucketVerdict:
 
     @property
     def records(self) -> int:
-        """How many the place has that counted most."""
+        """The number of records in the place that counted most."""
         return self._most(lambda sums: sums.count)
 
     @property
     def rejects(self) -> int:
-        """How many of the records are the loader's rejects."""
+        """The number of the loader's rejects, in the place that counted most of them."""
         return self._most(lambda sums: sums.rejects)
 
     @property
     def repeats(self) -> int:
-        """How often records came again, in the place where that happened most often."""
+        """The number of repeated records, in the place that saw most of them."""
         return self._most(lambda sums: sums.repeats)
 
     def _most(self, number: Callable[[Sums], int]) -> int:
         return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
-        """Records at a tier: the least of its places, without retired ones if there are others;
-        None if it never reported."""
+        """The number of records at a tier: the least number of its places, without retired places
+        if there are others. None if the tier never reported the topic."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]

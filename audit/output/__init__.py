@@ -1,12 +1,12 @@
-"""The loader's output, for reading: rows, manifests and side files in a tree of files.
+"""Reads the loader's output: rows, manifests and side files in a tree of files.
 
-    Output       what every kind offers; recount and loader read through nothing else
+    Output       the interface of every kind of output; recount and loader read only through it
     local        LocalOutput, a directory of this machine
     hdfs         HdfsOutput, a folder of HDFS, through hdfs-native
 
-Paths are relative to the root, parts joined by `/`. Absence is an answer: None, or nothing. Every
-outside error is raised as `StoreFailed` or `StoreUnreachable` with one sentence. Only the loader
-writes (loader/store, built on this package).
+Paths are relative to the root, with their parts joined by `/`. A missing file or directory is no
+error: the answer is None, or empty. Every other error from outside is raised as `StoreFailed` or
+`StoreUnreachable` with one sentence. Only the loader writes (loader/store, built on this package).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HDFS_SCHEME: Final = "hdfs://"
 
 
 class StoreFailed(SkidwayError):
-    """The output refused an operation; the sentence says which and why."""
+    """The output refused an operation; the message says which one, and why."""
 
 
 class StoreUnreachable(Unreachable):
@@ -38,26 +38,26 @@ class FileEntry:
 
 
 class Output(Protocol):
-    """A tree of files that others may change meanwhile."""
+    """A tree of files. Other programs may change it meanwhile."""
 
     @property
     def url(self) -> str:
-        """The root, in a form that names it for good: absolute, without a trailing slash."""
+        """The root in its permanent form: absolute, without a trailing slash."""
 
     def length(self, path: str) -> int | None:
-        """Bytes of a file; None when it is not there."""
+        """The length of a file in bytes; None if the file does not exist."""
 
     def read(self, path: str) -> bytes | None:
-        """A whole file; None when it is not there."""
+        """The content of a whole file; None if the file does not exist."""
 
     def open(self, path: str) -> IO[bytes] | None:
-        """A file to be read in pieces, for a with block; None when it is not there."""
+        """Opens a file to be read in pieces, for a with block; None if the file does not exist."""
 
     def files(self, path: str) -> Iterator[FileEntry]:
-        """Every file below a directory, one by one; none when it is not there."""
+        """Yields every file below a directory, one by one; none if the directory does not exist."""
 
     def names(self, path: str) -> list[str]:
-        """Names directly in a directory, in order; none when it is not there."""
+        """The names directly in a directory, in order; empty if the directory does not exist."""
 
 
 def open_output(url: str) -> Output:

@@ -19,7 +19,8 @@ RETRIES: Final = {
     "dfs.client.failover.max.attempts": "8",
     "dfs.client.failover.sleep.max.millis": "3000",
 }
-"""About 20 s without an answer before an operation fails; the client's own default is 3 minutes."""
+"""With these settings an operation fails after about 20 s without an answer; the client's own
+default is 3 minutes."""
 
 
 class HdfsOutput:
@@ -71,7 +72,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one: if one goes away meanwhile, the others are still listed
+        while folders:  # one at a time: if one is deleted meanwhile, the others are still listed
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -84,7 +85,7 @@ class HdfsOutput:
         return sorted(posixpath.basename(status.path) for status in self._listed(path))
 
     def _listed(self, path: str) -> list[Any]:
-        """What lies directly in a directory; nothing if it is not there."""
+        """The entries directly in a directory; empty if the directory does not exist."""
         with failures("list", self._named(path)):
             try:
                 return list(self._client.list_status(self._at(path), recursive=False))
@@ -95,12 +96,14 @@ class HdfsOutput:
         return f"{self._root}/{path}" if path else self._root
 
     def _named(self, path: str) -> str:
-        """For people: with the NameNode, since it may be the one that does not answer."""
+        """The path for people: with the NameNode, because it may be the server that does not
+        answer."""
         return self._server + self._at(path)
 
 
 class HdfsReader(io.RawIOBase):
-    """An open HDFS file. A DataNode that does not answer does not mean that the file is damaged."""
+    """An open HDFS file. If a DataNode does not answer, `StoreUnreachable` is raised, because the
+    file need not be damaged."""
 
     def __init__(self, path: str, file: Any) -> None:
         super().__init__()
@@ -118,7 +121,7 @@ class HdfsReader(io.RawIOBase):
             return bytes(self._file.read(-1 if size is None else size))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Goes to a position."""
+        """Moves to a position."""
         with failures("read", self._path):
             self._file.seek(offset, whence)
         return self.tell()
@@ -130,9 +133,11 @@ class HdfsReader(io.RawIOBase):
 
 @contextmanager
 def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns what the client raises (OSError and the like for everything) into one sentence.
+    """Turns the client's errors (OSError and others, for everything) into an error of ours with one
+    sentence.
 
-    unclear: what to raise if the operation may have been done, unless permission was refused.
+    unclear: the error to raise if the operation may have been carried out all the same. It is not
+    raised if permission was refused.
     """
     try:
         yield
@@ -151,10 +156,10 @@ def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) ->
 
 _NETWORK = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
 _NOT_NOW = ("SafeModeException", "StandbyException", "RetriableException")
-"""Java's classes of temporary refusals."""
+"""Java's exception classes for temporary refusals."""
 
 _REFUSAL = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
-"""What the NameNode refused, as the client quotes it: Java's class, message and stack."""
+"""A refusal of the NameNode as the client quotes it: Java's exception class, message and stack."""
 
 
 def _is_network(error: Exception) -> bool:

@@ -51,8 +51,8 @@ class LocalOutput:
                 return None
 
     def files(self, path: str) -> Iterator[FileEntry]:
-        """See Output. A directory at a time, in order of names; it follows links, as readers do,
-        and gives names that are not UTF-8 with their bytes escaped."""
+        """See Output. Lists a directory at a time, in order of names. Follows links, as programs
+        that read the rows do. Escapes the bytes of names that are not UTF-8."""
         with failures("list", self._root / path):
             top = self._root / path
             for folder, below, names in os.walk(top, onerror=_raise, followlinks=True):
@@ -82,20 +82,21 @@ class LocalOutput:
 
 
 def _is_above(folder: str, name: str) -> bool:
-    """Whether a link leads back to a directory in which it lies."""
+    """Whether a link leads back to a directory that contains the link."""
     real, here = os.path.realpath(os.path.join(folder, name)), os.path.realpath(folder)
     return os.path.commonpath([real, here]) == real
 
 
 def _raise(error: OSError) -> None:
-    """A directory that cannot be listed is not an empty one; one that is gone counts as empty."""
+    """Raises the error of a directory that cannot be listed. A directory that is gone counts as
+    empty."""
     if not isinstance(error, NOT_THERE):
         raise error
 
 
 @contextmanager
 def failures(verb: str, path: Path) -> Iterator[None]:
-    """Turns what the system raises into one sentence."""
+    """Turns errors of the operating system into `StoreFailed` with one sentence."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,8 @@
-"""The recount: counts the rows of an output itself, the second way to the verdict.
+"""The recount: counts the rows of an output itself, as a second and independent way to a verdict.
 
-manifests  what the loads say they committed
-faults     what is wrong with files of the output, by name and place
-row_files  one file of rows: its bytes, and the rows in it
-listing    which files lie there that no manifest names
-recount    counts all of it, and compares with the sums
+manifests  the files that the loads committed, by their manifests
+faults     the kinds of faults in files of the output, each with the file's name and place
+row_files  reads one file of rows: its bytes, and the rows in it
+listing    finds files in the output's directories that no manifest names
+recount    counts all rows, and compares them with the audit's sums
 """

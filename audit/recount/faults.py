@@ -1,4 +1,4 @@
-"""What a recount finds wrong with files of the output, each by name and place."""
+"""The faults that a recount finds in files of the output, each with the file's name and place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""How many faults are kept; further ones are only counted."""
+"""Most faults that are kept; further faults are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000
@@ -20,7 +20,7 @@ _FILE = re.compile(r"/(?:part|reject)-\d+-(\d+)-(\d+)\.parquet$")
 
 
 class Kind(Enum):
-    """What is wrong."""
+    """The kinds of faults."""
 
     NO_MANIFEST = "no manifest"
     UNNAMED = "unnamed"
@@ -33,8 +33,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Which rows a file has, as far as that is known: hour of event time as `2026-01-31T07`,
-    agents, partition, and offsets [first, end) between which they lie."""
+    """The rows of a file, as far as they are known: the hour of their event times as
+    `2026-01-31T07`, their agents, their partition, and the range of offsets [first, end) that
+    contains them."""
 
     hour: str = ""
     agents: tuple[int, ...] = ()
@@ -73,14 +74,14 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """All faults of a topic; only the first of them are kept."""
+    """All faults of a topic. Only the first `FAULTS_MAX` are kept; further ones are counted."""
 
     kept: list[Fault] = field(default_factory=list)
     more: int = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether further faults are only counted: then nobody needs to know more about them."""
+        """Whether further faults are only counted, so that their details are not needed."""
         return len(self.kept) >= FAULTS_MAX
 
     def add(self, fault: Fault) -> None:
@@ -94,7 +95,7 @@ class Faults:
         return bool(self.kept)
 
     def sentences(self) -> Iterator[str]:
-        """Every fault that was kept, and how many more there are."""
+        """The sentence of every kept fault, and the number of further faults."""
         for fault in self.kept:
             yield fault.sentence
         if self.more:
@@ -102,21 +103,22 @@ class Faults:
 
 
 def by_name(path: str) -> Whereabouts:
-    """What a path says about its rows."""
+    """The rows of a file, as far as its path shows."""
     hour, file = _HOUR.search(path), _FILE.search(path)
     place = Whereabouts(f"{hour[1]}T{hour[2]}" if hour else "")
     return replace(place, partition=int(file[1])) if file else place
 
 
 def is_before(path: str, since_ms: int) -> bool:
-    """Whether, by its path, all rows of a file are of hours before the one that begins then."""
+    """Whether a file's path shows that all of its rows are of hours before `since_ms`, which is the
+    start of an hour."""
     hour = by_name(path).hour
     return bool(hour) and _begin_ms(hour) < since_ms
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """What the manifest that names a file says about its rows: agents with counts in that hour, and
-    the offsets from the file's first one to where the load ended."""
+    """The rows of a file by the manifest that names it: the agents with counts in that hour, and
+    the offsets from the file's first one to the end of the load."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None:
         return place
@@ -132,7 +134,8 @@ def _begin_ms(hour: str) -> int:
 
 
 def _agents(audit: Mapping[str, Any], begin_ms: int) -> tuple[int, ...]:
-    """Agents for which the load has a bucket that touches the hour that begins then."""
+    """The agents for which the load has a bucket that overlaps the hour that begins at
+    `begin_ms`."""
     counts: Sequence[Mapping[str, Any]] = [
         count for delta in audit.get("deltas", ()) for count in delta["counts"]
     ]

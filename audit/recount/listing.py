@@ -1,7 +1,7 @@
-"""Which files lie in the directories of a topic that its manifests do not name.
+"""Finds files in the directories of a topic that the topic's manifests do not name.
 
-It lists the directories whose files somebody takes for rows: `<topic>`, which readers list, and the
-loader's rejects. Like readers, it skips names that begin with `_` or `.`.
+It lists the directories whose files other programs read as rows: `<topic>` and the loader's
+rejects. Like these programs, it skips names that begin with `_` or `.`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
 from skidway.audit.recount.manifests import STATE, NamedFiles
 
 LIKE_MAX: Final = 10
-"""Named files of the same length that an unnamed one is compared with."""
+"""Most named files of the same length with which an unnamed file is compared."""
 
 _UNFINISHED: Final = "._COPYING_"
-"""The end of names of files that Hadoop's own tools are still copying."""
+"""Names of files that Hadoop's own tools are still copying end with this."""
 
 _ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/part-\d+-\d+-\d+\.parquet$")
 
 
 def has_rows(output: Output, topic: str) -> bool:
-    """Whether a loader has put rows there."""
+    """Whether a loader has put rows into the topic's directory."""
     return any(_ROWS.search(entry.path) for entry in output.files(topic))
 
 
 def look(output: Output, topic: str, named: NamedFiles) -> None:
-    """Lists every file that readers take."""
+    """Notes every file that programs read as rows."""
     for folder in (topic, f"{STATE}/{topic}/rejects"):
         for entry in output.files(folder):
             if _is_read(entry.path.removeprefix(folder)):
@@ -38,8 +38,8 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
-    """Looks up unnamed files in the manifests after load `last`: loads that were committed while
-    the directories were listed."""
+    """Looks up unnamed files in the manifests after load `last`, which are of loads that were
+    committed while the directories were listed."""
     for load in manifests.loads(output, topic):
         if load > last:
             for file in manifests.files_of(manifests.read(output, topic, load)):
@@ -47,13 +47,13 @@ def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """One for each file that no manifest names. Raises StoreUnreachable."""
+    """A fault for each file that no manifest names. Raises StoreUnreachable."""
     for entry in named.unnamed():
         words = f"{entry.path} is named by no manifest, but who reads the directory takes it"
         try:
             opened = output.open(entry.path)
             if opened is None:
-                continue  # it was taken away again
+                continue  # it has been deleted again
             with opened:
                 yield _fault(entry, opened, named, words)
         except StoreFailed:
@@ -71,7 +71,7 @@ def _fault(entry: FileEntry, opened: IO[bytes], named: NamedFiles, words: str) -
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """Which rows it has by its columns, if it is a file of rows."""
+    """The rows of the file by its columns, if it is a file of rows."""
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

@@ -1,10 +1,10 @@
-"""What the manifests of a topic say is committed, read as plain JSON.
+"""Reads the manifests of a topic, which say what is committed, as plain JSON.
 
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
     files[].path, .staged    where a file is, or still is if the loader has not moved it yet
 
-The recount trusts nothing else of the loader: only which files belong to the output, and length,
-CRC-32C, rows and checksum of each. There are as many as all loads made, so they are kept on disk
+The recount trusts the loader only in this: which files belong to the output, and the length,
+CRC-32C, rows and checksum of each. All loads together made many files, so this list is kept on disk
 (`NamedFiles`).
 """
 
@@ -33,11 +33,13 @@ _OF_A_FILE: Final = ("path", "staged", "kind", "length", "crc32c", "rows", "chec
 
 
 class ManifestUnreadable(SkidwayError):
-    """A manifest cannot be understood; guessing which files belong would prove nothing."""
+    """A manifest cannot be understood. Guessing which files belong to the output would prove
+    nothing."""
 
 
 class NamedFile(NamedTuple):
-    """A file that a manifest names, and what it must be. bucket_ms: how its rows were counted."""
+    """A file that a manifest names, and the properties that the file must have. bucket_ms: the size
+    of the buckets in which its rows were counted."""
 
     path: str
     staged: str
@@ -52,7 +54,7 @@ class NamedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A topic of the output. source: None if it has no manifest at all, only rows."""
+    """A topic of the output. source: None if the topic has no manifest at all, only rows."""
 
     topic: str
     source: Source | None
@@ -60,13 +62,13 @@ class Committed:
 
 
 def loads(output: Output, topic: str) -> list[int]:
-    """The loads that have a manifest, in their order."""
+    """The numbers of the loads that have a manifest, in order."""
     found = (_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}"))
     return [int(match[1]) for match in found if match]
 
 
 def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
-    """A manifest. Raises ManifestUnreadable."""
+    """Reads a manifest. Raises ManifestUnreadable."""
     path = f"{STATE}/{topic}/{load:020}.json"
     data = output.read(path)
     if data is None:
@@ -111,7 +113,7 @@ def files_of(manifest: Mapping[str, Any]) -> Iterator[NamedFile]:
 
 
 def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """(agent, bucket, bucket_ms) of what a load counted. Raises ManifestUnreadable."""
+    """The (agent, bucket, bucket_ms) of all counts of a load. Raises ManifestUnreadable."""
     try:
         audit = manifest["audit"]
         for delta in audit["deltas"]:
@@ -124,10 +126,11 @@ def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
 
 
 class NamedFiles:
-    """The files that manifests name, and other files that lie there. Ends with `close`."""
+    """The files that manifests name, and other files in the output's directories. `close` deletes
+    the list."""
 
     def __init__(self) -> None:
-        self._connection = sqlite3.connect("")  # a file of its own, which nobody else sees
+        self._connection = sqlite3.connect("")  # a temporary file of this connection
         self._connection.executescript(
             "CREATE TABLE named (path TEXT PRIMARY KEY, staged TEXT, load INTEGER, kind TEXT,"
             " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER);"
@@ -136,11 +139,12 @@ class NamedFiles:
         )
 
     def close(self) -> None:
-        """Forgets all of it."""
+        """Deletes the list."""
         self._connection.close()
 
     def add(self, files: Iterable[NamedFile]) -> Iterator[tuple[NamedFile, int]]:
-        """Takes the files of a manifest; yields each that another load named, with that load."""
+        """Adds the files of a manifest. Yields each file that an earlier manifest named too, with
+        the load of that manifest."""
         for file in files:
             added = self._connection.execute(
                 "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", file
@@ -149,15 +153,15 @@ class NamedFiles:
                 yield file, self.named(file.path)[0].load
 
     def named(self, path: str) -> list[NamedFile]:
-        """The file of that path: one or none."""
+        """The named file with that path: one or none."""
         return self._select("WHERE path = ?", path)
 
     def of_length(self, length: int, limit: int) -> list[NamedFile]:
-        """Some files of this length."""
+        """Some named files of this length."""
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
     def count(self) -> int:
-        """How many files of rows and rejects there are."""
+        """The number of named files of rows and rejects."""
         query = "SELECT count(*) FROM named WHERE kind IN (?, ?)"
         (count,) = self._connection.execute(query, COUNTED).fetchone()
         return int(count)
@@ -168,7 +172,7 @@ class NamedFiles:
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Takes a file that lies there; keeps it if no manifest has named it so far."""
+        """Takes a file from a directory; keeps it if no manifest has named it so far."""
         if not self.named(entry.path):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO unnamed VALUES (?, ?)", row)
@@ -178,7 +182,7 @@ class NamedFiles:
         self._connection.execute("DELETE FROM unnamed WHERE path = ?", (path,))
 
     def unnamed(self) -> Iterator[FileEntry]:
-        """The files that lie there and that no manifest names, by path."""
+        """The files in the directories that no manifest names, by path."""
         for row in self._connection.execute("SELECT path, length FROM unnamed ORDER BY path"):
             yield FileEntry(*row)
 

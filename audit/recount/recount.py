@@ -1,15 +1,17 @@
-"""Recount: the second way to the verdict, from the files and the rows themselves.
+"""The recount, a second and independent way to a verdict, from the files and the rows themselves.
 
-    files   the directories hold every file that a manifest names, and no other that readers take
-    bytes   each has the length and the CRC-32C that were committed
-    rows    every column of every row can be read; `_agent`, `_file_id`, `_offset`, `_length` and
-            `_timestamp` of rows and rejects give what the loader said it committed (hdfs tier) and
-            what the agents said they sent (agent tier), in count, bytes and checksum
+    files   the directories hold every file that a manifest names, and no other file that programs
+            read as rows
+    bytes   each file has the length and the CRC-32C that were committed
+    rows    every column of every row can be read; computed from `_agent`, `_file_id`, `_offset`,
+            `_length` and `_timestamp` of rows and rejects, count, bytes and checksum equal those
+            that the loader committed (tier hdfs) and those that the agents sent (tier agent)
 
-A loader may be at work meanwhile. It makes a manifest before it moves the first file of a load into
-place. So a file that no manifest named before the directories were listed is looked up in the
-manifests made since then. A file that is not in its place is looked for where it was staged, and
-then in its place again. Staging directories are nobody's rows, and are not listed.
+A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
+into place. So a file that no manifest named before the directories were listed is looked up in the
+manifests that were written since then. A file that is not in its place is looked for where it was
+staged, and then in its place again. Staging directories hold no rows for readers, and are not
+listed.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """A topic, counted again: sums per (source, agent, bucket), per size of bucket."""
+    """The recount of a topic. sums: by (source, agent, bucket) and size of bucket."""
 
     committed: Committed
     loads: int = 0
@@ -43,7 +45,7 @@ class Recounted:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A (source, agent, bucket) where the rows are not what a tier counted."""
+    """A (source, agent, bucket) in which the rows differ from the counts of a tier."""
 
     source: Source
     agent: int
@@ -65,7 +67,7 @@ class Difference:
 
 
 def topics(output: Output) -> list[str]:
-    """The topics that have a manifest, or rows of a loader without one."""
+    """The topics that have a manifest, or rows of a loader without a manifest."""
     known = set(output.names(STATE))
     beside = (name for name in output.names("") if name not in known and name != STATE)
     rows = [name for name in beside if listing.has_rows(output, name)]
@@ -75,9 +77,9 @@ def topics(output: Output) -> list[str]:
 def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
-    """All topics that lie there (`known`), and those whose rows in this output were counted but of
-    which nothing is left, by name. If there is no manifest, the sender that counted a topic says
-    which one it is."""
+    """By name, all topics in the output (`known`), and topics whose rows in this output were
+    counted but of which nothing is left. If a topic has no manifest, the sender that counted the
+    topic shows its source."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -92,7 +94,7 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The topic whose rows an output's folder holds."""
+    """The source topic whose rows a folder of the output holds."""
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
             return source
@@ -100,11 +102,11 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
-    """Counts every committed file of a topic. since_ms: still lists all of them, but counts only
-    those of hours from then on, in buckets that begin from then on. Raises ManifestUnreadable for a
-    manifest that cannot be understood, and StoreUnreachable."""
+    """Counts every committed file of a topic. since_ms: lists all files, but counts only files of
+    hours from this time on, and only buckets that begin from this time on. Raises
+    ManifestUnreadable for a manifest that cannot be understood, and StoreUnreachable."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # its first load may have come
+        committed = manifests.head(output, committed.topic)  # its first load may be there by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         _read_manifests(output, result, named)
@@ -119,8 +121,8 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
-    """(agent, bucket) of loads that were committed while the topic was recounted: their rows were
-    not read, but the evidence may have their counts. Raises as `recount` does."""
+    """The (agent, bucket) of loads that were committed while the topic was recounted: their rows
+    were not read, but the evidence may have their counts. Raises the same errors as `recount`."""
     topic = result.committed.topic
     later = [load for load in manifests.loads(output, topic) if load > result.loads]
     return {
@@ -136,11 +138,12 @@ def compare(
     tiers: Iterable[Tier],
     since: Collection[tuple[int, BucketId]] = (),
 ) -> list[Difference]:
-    """Where the rows are not what hdfs or the agents counted, as far as these tiers are expected.
+    """The buckets in which the rows differ from the counts of tier hdfs or tier agent, as far as
+    these tiers are expected.
 
-    since: what was loaded meanwhile; the next recount judges it. If the rows are what hdfs counted,
-    but the agents counted more, the rest is not loaded (yet): the report judges that, and it is no
-    difference of the rows.
+    since: the (agent, bucket) that were loaded meanwhile; they are left for the next recount. If
+    the rows equal the counts of tier hdfs, but the agents counted more, the other records are not
+    loaded (yet). That is no difference of the rows, and the report judges it.
     """
     source = result.committed.source
     if source is None:
@@ -217,7 +220,7 @@ def _count(
 def _check(
     output: Output, source: Source, file: NamedFile, counts: Counts
 ) -> tuple[int, tuple[Kind, str] | None]:
-    """How many rows a file has, and what is wrong with it."""
+    """The number of rows in a file, and the fault of the file, if it has one."""
     try:
         opened = _open(output, file)
         if opened is None:
@@ -260,7 +263,7 @@ def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | No
 
 
 def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
-    """The file in its place, or where it was staged; it may be moved while we look."""
+    """Opens the file in its place, or where it was staged. The loader may move it while we look."""
     for path in (file.path, file.staged, file.path):
         opened = output.open(path)
         if opened is not None:
@@ -271,8 +274,8 @@ def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
 def _counted(
     evidence: Evidence, source: Source, tier: Tier, producer: str
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """What a tier counted of the source topic: all agents together; for hdfs, this output in its
-    newest epoch."""
+    """The counts of a tier for the source topic: those of all agents; for hdfs, those of this
+    output in its newest epoch."""
     found: dict[tuple[BucketKey, int], Sums] = {}
     topic = evidence.topic(source)
     epochs = [x.epoch for x in evidence.senders if x[:2] == (tier, producer)]

@@ -1,4 +1,4 @@
-"""One file of rows or rejects: its bytes, and the rows in it. Read in pieces."""
+"""Reads one file of rows or rejects in pieces: its bytes, and the rows in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
-"""What reading raises if a file is no Parquet file of ours."""
+"""The errors of reading a file that is no Parquet file of ours."""
 
 _ORIGIN = ("_agent", "_file_id", "_offset", "_length")
 _PLACE = ("_agent", "_partition", "_kafka_offset")
@@ -38,7 +38,7 @@ class Bytes:
 
 
 def measure(file: IO[bytes]) -> Bytes:
-    """Length and CRC-32C from here to the end."""
+    """Length and CRC-32C of the bytes from the current position to the end."""
     length = crc = 0
     while piece := file.read(PIECE_BYTES):
         length, crc = length + len(piece), google_crc32c.extend(crc, piece)
@@ -46,7 +46,8 @@ def measure(file: IO[bytes]) -> Bytes:
 
 
 def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
-    """Adds the rows to the counts, and reads every column of them: (rows, sum of their hashes)."""
+    """Adds the rows to the counts, and reads every column of every row. Returns the number of rows,
+    and the sum of their hashes."""
     time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
     rows = total = 0
     for batch in _batches(file):
@@ -60,14 +61,14 @@ def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> 
 
 
 def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
-    """Which rows a file has, by its own columns."""
+    """The rows of a file, by the file's own columns."""
     agents, partitions = set[int](), set[int]()
     first, last = np.iinfo(np.int64).max, -1
     for batch in _batches(file, _PLACE):
         agent, partition, offset = (_int64(batch.column(name)) for name in _PLACE)
         first, last = int(offset.min(initial=first)), int(offset.max(initial=last))
         partitions.update(np.unique(partition).tolist())
-        if len(agents) <= AGENTS_MAX:  # further ones are shown as "others"
+        if len(agents) <= AGENTS_MAX:  # further agents are shown as "others"
             agents.update(np.unique(agent).tolist())
     place = Whereabouts(hour, tuple(sorted(agents)))
     if len(partitions) == 1:
@@ -76,7 +77,8 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
 
 
 def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Rows in pieces. Each column has a buffer, so no row group is in memory as a whole."""
+    """Yields the rows in pieces. Each column has a buffer, so no row group is in memory as a
+    whole."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     wanted = None if columns is None else list(columns)
     yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted)

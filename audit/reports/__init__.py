@@ -1,7 +1,7 @@
-"""Answers as people and programs read them: a sentence, a table, JSON.
+"""Answers in the forms for people and programs: a sentence, a table, JSON.
 
-report          verdicts on buckets, and the exit status that goes with them
-recount_report  a recount
-clock_report    clocks
-host_report     hosts, and the proofs of an upgrade's gate
+report          verdicts on buckets, and the exit status of `skidway audit report`
+recount_report  the result of a recount
+clock_report    wrong clocks
+host_report     the state of hosts, and the proofs of `skidway audit wait`
 """

@@ -1,4 +1,4 @@
-"""Clocks as people and programs read them."""
+"""Reports on clocks, for people and programs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from skidway.audit.judgement.clocks import Clocks, Difference
 
 NAMED_MAX = 5
-"""Senders named in sentences; JSON has all of them."""
+"""Most senders that sentences name; JSON has all of them."""
 
 
 def sentences(clocks: Clocks) -> list[str]:
-    """What is wrong with the clocks; none: nothing, as far as is known."""
+    """Sentences about wrong clocks; empty if no clock is wrong, as far as is known."""
     return [*_of_ours(clocks), *_of_others(clocks), *_of_silence(clocks)]
 
 
 def document(clocks: Clocks) -> dict[str, Any]:
-    """All of it, for programs. Differences: ms ahead, negative behind."""
+    """The whole report for programs. Differences are in ms: positive is ahead, negative behind."""
     return {
         "sentences": sentences(clocks),
         "own_ahead_ms": clocks.ours_ms,
@@ -33,7 +33,7 @@ def document(clocks: Clocks) -> dict[str, Any]:
 
 
 def who(difference: Difference) -> str:
-    """The sender by its host."""
+    """The name of a sender: its tier and host, or its producer if the host is unknown."""
     word = difference.tier.value.lower()
     if difference.host:
         return f"{word} on {difference.host}"

@@ -1,4 +1,4 @@
-"""Hosts and proofs as people and programs read them."""
+"""Reports on hosts and on proofs of hosts, for people and programs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def sentence(states: Sequence[HostState]) -> str:
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
-    """What a report on buckets says about hosts: nothing while each reports, with one agent."""
+    """The remarks about hosts in a report on buckets; empty while every host reports, each with one
+    agent."""
     is_said = any(state.is_missed or state.namesakes for state in states)
     return [sentence(states)] if is_said else []
 
@@ -71,7 +72,7 @@ def _missed_sentence(states: Sequence[HostState]) -> str:
 
 
 def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
-    """Hosts under whose name several agents are alive."""
+    """Sentences about hosts under whose name several agents are alive."""
     shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
     for state in shared[: report.REASONS_SHOWN]:
         names = " and ".join(map(str, state.namesakes))
@@ -81,7 +82,7 @@ def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Which of them are behind, silent, or were never heard; some by name."""
+    """Says which missed hosts are behind, silent, or were never heard, with some of their names."""
     parts = []
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]
@@ -98,7 +99,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """How grave it is, as a bucket's status; None if nobody waits for the host."""
+    """The status of a bucket that is as grave as the host's state; None if nobody waits for the
+    host."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:
@@ -107,7 +109,7 @@ def status_of(state: HostState) -> Status | None:
 
 
 def status(states: Sequence[HostState]) -> Status:
-    """The gravest of all."""
+    """The gravest status of all hosts."""
     return max((found for x in states if (found := status_of(x)) is not None), default=Status.OPEN)
 
 
@@ -123,7 +125,7 @@ def summary(states: Sequence[HostState]) -> dict[str, Any]:
 
 
 def document(states: Sequence[HostState]) -> dict[str, Any]:
-    """All of it, for programs."""
+    """The whole report for programs."""
     return summary(states) | {"hosts": [host_document(state) for state in states]}
 
 
@@ -149,7 +151,7 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """One sentence for each host that is short, or one for all."""
+    """A sentence for each host that is not proven; if all are proven, one sentence for all."""
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]
@@ -166,7 +168,7 @@ def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> lis
 def wait_document(
     found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
-    """The same for programs, with every reason."""
+    """The result of `skidway audit wait` for programs, with every reason."""
     return {
         "ok": not any(proof.is_short for proof in found),
         "since": report.time_text(since_ms),

@@ -1,4 +1,4 @@
-"""A recount as people and programs read it."""
+"""Reports on a recount, for people and programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Compared = Sequence[tuple[Recounted, Sequence[Difference]]]
 
 
 def is_good(compared: Compared) -> bool:
-    """Whether something was recounted, and all of it agrees."""
+    """Whether at least one topic was recounted, and all topics agree."""
     return bool(compared) and not any(_differs(*each) for each in compared)
 
 
@@ -37,7 +37,7 @@ def table(compared: Compared) -> list[dict[str, Any]]:
 
 
 def sentence(compared: Compared) -> str:
-    """What the recount says."""
+    """The result of the recount in one sentence."""
     if not compared:
         return "There is no committed load to recount."
     rows = sum(found.rows for found, _ in compared)
@@ -51,13 +51,13 @@ def sentence(compared: Compared) -> str:
 
 
 def faults(compared: Compared) -> Iterator[str]:
-    """A line for each file with which something is wrong."""
+    """A line for each file with a fault."""
     for found, _ in compared:
         yield from found.faults.sentences()
 
 
 def document(compared: Compared) -> dict[str, Any]:
-    """All of it, for programs."""
+    """The whole report for programs."""
     topics = [
         row
         | {
@@ -74,7 +74,7 @@ def document(compared: Compared) -> dict[str, Any]:
 def results(
     compared: Compared, output: str, since_ms: int | None, time_ms: int
 ) -> Iterator[RecountResult]:
-    """What to tell the collector; nothing about rows whose source topic no manifest names."""
+    """The messages to the collector. There is none about rows whose source topic is unknown."""
     for found, differences in compared:
         if found.committed.source is not None:
             yield RecountResult(

@@ -1,4 +1,4 @@
-"""Verdicts as people and programs read them: a sentence, a table, JSON, an exit status."""
+"""Reports on verdicts, for people and programs: a sentence, a table, JSON, an exit status."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 ID_SHOWN = 8
-"""Digits of a topic's id, of the 32 that it has."""
+"""Digits of a topic's id that are shown, of its 32."""
 
 NAMES_SHOWN = 3
 
 REASONS_SHOWN = 3
-"""Reasons in a line of the table; JSON and the pages have all of them."""
+"""Most reasons in a line of the table; JSON and the pages have all of them."""
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted,
-    none is lost, none has a warning that nobody accepted, and no recount found anything."""
+    """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted, no
+    bucket is lost, none has a warning that nobody accepted, every block was judged, and no newest
+    recount differs. Otherwise, and if there are no buckets, 1."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
@@ -37,7 +38,8 @@ def exit_status(found: Standing, *, everything: bool) -> int:
 
 
 def sentence(found: Standing) -> str:
-    """The verdict on all buckets, and what did not become rows on the way."""
+    """The verdict on all buckets in one sentence, with remarks about rejects, repeats, gaps and
+    recounts."""
     judged = [_completeness(found)]
     if found.unjudged:
         judged.append(f"{_counted(found.unjudged, 'hour')} of older buckets not judged yet")
@@ -47,8 +49,8 @@ def sentence(found: Standing) -> str:
 def table(
     verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier], *, each: bool = False
 ) -> list[dict[str, Any]]:
-    """Rows for a table: buckets that follow one another with the same verdict share one, with the
-    sums of their counts; `each`: a row for each bucket."""
+    """Rows for a table. Consecutive buckets with the same verdict share a row, with the sums of
+    their counts. With `each`, every bucket has a row."""
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
@@ -80,7 +82,7 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
 
 
 def document(found: Standing, shown: Sequence[BucketVerdict]) -> dict[str, Any]:
-    """All of it, for programs: the standing, and the buckets that are shown one by one."""
+    """The whole report for programs: the standing, and the buckets that are shown one by one."""
     return {
         "sentence": sentence(found),
         **_numbers(found),
@@ -121,7 +123,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
 
 
 def recount_document(recount: RecountResult) -> dict[str, Any]:
-    """What a recount found."""
+    """The result of a recount, for programs."""
     return {
         "time": time_text(recount.time_ms),
         "host": recount.host,
@@ -138,7 +140,7 @@ def recount_document(recount: RecountResult) -> dict[str, Any]:
 
 
 def recount_word(recount: RecountResult) -> str:
-    """As `skidway audit recount` prints it."""
+    """The result in the word that `skidway audit recount` prints."""
     return "agrees" if recount.is_good else "differs"
 
 
@@ -165,12 +167,13 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
 
 
 def topic_name(source: Source) -> str:
-    """As a mirror would call it: cluster and topic."""
+    """The topic's name as a mirror would write it: cluster and topic."""
     return f"{source.cluster}.{source.topic}"
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """Names by `topic_name`; if a topic was made again, with the beginning of its id."""
+    """The names of topics by `topic_name`. If a topic was deleted and created again, with the
+    beginning of its id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)
@@ -189,7 +192,8 @@ def reasons_text(reasons: Sequence[str]) -> str:
 
 
 def time_text(time_ms: int) -> str:
-    """RFC 3339, UTC, to the second; the number itself if no calendar holds it."""
+    """The time as RFC 3339, in UTC, to the second; the number itself if the time is beyond the
+    calendar."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

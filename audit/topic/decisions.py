@@ -1,14 +1,14 @@
-"""What people decide about verdicts: accepted findings, retired places. Pure.
+"""The decisions of people about verdicts: accepted findings, retired places. Pure.
 
-    Acceptance    these findings of a bucket are accepted: they stay what they are, but no longer
-                  hold anything back
-    Retirement    a place no longer counts (see retired_places)
-    Revocation    a decision is taken back, by its id
+    Acceptance    accepts findings of a bucket: they stay in the verdict, but no longer count
+                  against the bucket
+    Retirement    retires a place: nobody waits for its counts any more (see retired_places)
+    Revocation    takes back a decision, by its id
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts over
-knows them. Each has a random id and holds until a revocation names it: neither the order in which
-they come nor anybody's clock matters. An acceptance names the findings that it saw, so it covers
-none that comes later.
+reads them again. Each decision has a random id and holds until a revocation names that id, so
+neither the order of the messages nor any clock matters. An acceptance names the findings that the
+person saw, so it covers no later finding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from skidway.kafka.source import Source
 
 
 class FindingName(NamedTuple):
-    """Names a finding of a bucket. agent: 0 for none; finding: judgement.verdict.Finding.name."""
+    """The name of a finding of a bucket. agent: 0 for none; finding:
+    judgement.verdict.Finding.name."""
 
     agent: int
     finding: str
@@ -43,7 +44,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A place that no longer counts, as `retired_places` reads it."""
+    """A place that nobody waits for any more. place: a text as `retired_places` reads it."""
 
     id: int
     time_ms: int
@@ -74,7 +75,7 @@ def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
 
 
 def record_of(decision: Decision) -> dict[str, Any]:
-    """The record that the schema Decision takes."""
+    """The record for the schema Decision."""
     record: dict[str, Any] = {
         "kind": type(decision).__name__.upper(),
         "id": decision.id,

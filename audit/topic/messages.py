@@ -1,10 +1,10 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-Four schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
-which repeats the last number), schemas/announcement.avsc for what a file id stands for,
-schemas/decision.avsc for what people decide (decisions), and schemas/recount.avsc for what a
-recount found (recount_result). The key of a numbered message is
-(tier, producer, epoch, number); the same key always has the same content.
+Four schemas: schemas/audit.avsc for the messages of a tier (Delta and Seal, which are numbered, and
+Heartbeat, which repeats the last number), schemas/announcement.avsc for the meaning of a file id,
+schemas/decision.avsc for decisions of people (decisions), and schemas/recount.avsc for results of
+recounts (recount_result). The key of a numbered message is (tier, producer, epoch, number); the
+same key always has the same content.
 
 Positions count bytes, offsets count records, times and buckets are ms since the epoch.
 """
@@ -31,7 +31,8 @@ from skidway.kafka.source import Source
 from skidway.schemas import single_object
 
 TOPIC = "_skidway_audit"
-"""The topic of every cluster that carries these messages; mirrors prefix the cluster's name."""
+"""The topic that carries these messages in every cluster; mirrors put the cluster's name in
+front."""
 
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
@@ -46,7 +47,8 @@ class MessageRefused(SkidwayError):
 
 
 class SchemaUnknown(MessageRefused):
-    """A message of a schema that this version does not have. fingerprint: the schema's, in hex."""
+    """A message whose schema this version does not have. fingerprint: the schema's fingerprint, in
+    hex."""
 
     def __init__(self, fingerprint: bytes) -> None:
         super().__init__(
@@ -57,7 +59,7 @@ class SchemaUnknown(MessageRefused):
 
 
 class Tier(StrEnum):
-    """Where records are counted, in the order in which they pass."""
+    """The tiers in which records are counted, in the order in which records pass them."""
 
     AGENT = "AGENT"
     BROKER = "BROKER"
@@ -74,15 +76,15 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes of event times. lateness_ms: how much older than the last seal before
-    them lines can be that were lost unread. ahead_ms: how far ahead of its reading any line can be.
-    """
+    """What an agent assumes about event times. lateness_ms: how much older than the last seal
+    before a loss the lost lines can be that nobody read. ahead_ms: how far the event time of a line
+    can be ahead of the time of its reading."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
 
     def or_wider(self, other: Bounds) -> Bounds:
-        """Bounds that hold whichever of the two is right."""
+        """The wider of both bounds, which hold if either is right."""
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -91,10 +93,11 @@ NOTHING_SAID = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who numbers messages. cluster: where it counts; for HDFS, the cluster it loads from.
+    """The sender of a message. cluster: the cluster where it counts; for HDFS, the cluster from
+    which it loads.
 
-    producer: the agent id in decimal, a counter's name, or the loader's output root. bounds: what
-    an agent assumes of event times.
+    producer: the agent id in decimal, a counter's name, or the loader's output and topic. bounds:
+    what an agent assumes about event times.
     """
 
     tier: Tier
@@ -107,7 +110,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The offsets [first, end) of a partition that a message stands for."""
+    """The offsets [first, end) of a partition whose records a message counts."""
 
     source: Source
     partition: int
@@ -117,10 +120,10 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What one message counted of one (source topic, agent, bucket); see counts.counts.Sums.
+    """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
-    previous: number of the last delta before this one, of the same producer and epoch, that touched
-    the bucket; 0 for none.
+    previous: the number of the last delta of the same producer and epoch before this one that
+    touched the bucket; 0 for none.
     """
 
     source: Source
@@ -137,10 +140,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bytes [first, end) of a file that an agent set apart; end None: its end was not seen.
+    """Bytes [first, end) of a file that an agent set apart. end: None if the agent did not see the
+    end.
 
-    from_bucket, to_bucket: the first bucket that the agent had not sealed, and the bucket of the
-    declaration; None: not known. Lost lines can be older, see Bounds.
+    from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket in which the
+    agent declared the loss. None means unknown. Lost lines can be older, see Bounds.
     """
 
     source: Source
@@ -156,7 +160,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) of a partition that a mirror or a counter could not get."""
+    """Offsets [first, end) of a partition that a mirror or a counter could not read."""
 
     source: Source
     partition: int
@@ -171,12 +175,13 @@ NEVER_SEALED: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class SealedTopic:
-    """All that lay in the topic's files at wall time `sealed_until` is in deltas.
+    """An agent's seal of one topic: all lines that the topic's files had at wall time
+    `sealed_until` are in deltas.
 
-    NEVER_SEALED: the seal vouches for nothing, and only says that the agent has the topic. at:
-    number of the last delta when the agent noted that time. offsets: (partition, last acknowledged
-    offset). final: the agent leaves for good and sends nothing after this; `at` is then its last
-    delta of all.
+    sealed_until NEVER_SEALED: the seal vouches for nothing, and only says that the agent has the
+    topic. at: the number of the last delta when the agent noted that time. offsets: (partition,
+    last acknowledged offset). final: the agent leaves for good and sends nothing after this; `at`
+    is then the number of its very last delta.
     """
 
     source: Source
@@ -188,7 +193,7 @@ class SealedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What was counted since the message before, committed together with that progress."""
+    """The counts since the sender's previous delta, committed together with the progress."""
 
     sender: Sender
     number: int
@@ -211,7 +216,7 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Proof of life only. number: the last one that was used."""
+    """Only proves that the sender lives. number: the last number that was used."""
 
     sender: Sender
     number: int
@@ -220,11 +225,12 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What a file id stands for. length: the final one, in a closure; None while it is open.
+    """The meaning of a file id. length: the final length once the file is closed; None while it is
+    open.
 
-    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
-    source: the topic that takes the file's records. born_ns: when its inode was made, ns since
-    1970; None if nobody knows.
+    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the position of the first
+    byte that the id covers. source: the topic that takes the file's records. born_ns: when the
+    file's inode was made, in ns since 1970; None if unknown.
     """
 
     time_ms: int
@@ -248,7 +254,7 @@ Message = Delta | Seal | Heartbeat | Announcement | Decision | RecountResult
 
 
 def encode(message: Message) -> bytes:
-    """The message as a record's value."""
+    """Encodes a message as a record's value."""
     if isinstance(message, Announcement):
         return single_object.encode(ANNOUNCEMENT_SCHEMA, _announcement_record(message))
     if isinstance(message, Acceptance | Retirement | Revocation):
@@ -259,17 +265,17 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """Every value that means exactly this message, one for each schema that this version knows.
+    """Every encoding of exactly this message, at most one for each schema that this version knows.
 
-    A program of another version repeats the same message in its own encoding.
+    A program of another version repeats a message in its own encoding.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]
 
 
 def decode(value: bytes) -> Message:
-    """The message in a record's value. Raises SchemaUnknown for what a newer version wrote, and
-    MessageRefused for anything else."""
+    """Decodes the message in a record's value. Raises SchemaUnknown for a message of a newer
+    version, and MessageRefused for any other value that is no message."""
     try:
         name, record = single_object.decode(value)
         if name == AUDIT_SCHEMA:
@@ -401,7 +407,7 @@ def _source(record: dict[str, Any]) -> Source:
 
 
 def _nested(record: dict[str, Any]) -> dict[str, Any]:
-    """The record's fields with the four of the source put into one."""
+    """The record's fields, with the four fields of the source as one `Source`."""
     fields = {name: value for name, value in record.items() if name not in _SOURCE_FIELDS}
     return {"source": _source(record)} | fields
 

@@ -1,12 +1,12 @@
-"""Publishing numbered messages from a durable outbox, in order, and reading the newest one back.
+"""Publishes numbered messages from a durable outbox, in order, and reads the newest one back.
 
-A message enters its owner's outbox in the same transaction as the progress that it stands for, and
-leaves it once every in-sync replica has it. After a crash whatever is still in the outbox is sent
-again: the same key with the same content, which the collector counts once.
+A message enters its owner's outbox in the same transaction as the progress that it counts, and
+leaves the outbox once every in-sync replica has it. After a crash, all messages that are still in
+the outbox are sent again: the same key with the same content, which the collector counts once.
 
-At start the owner reads back its newest message. If that is newer than the owner's state, the state
-is an older copy (a restored machine, a clone). Going on would use its numbers for other content, so
-the program stops.
+At start the owner reads back its newest message. If that message is newer than the owner's state,
+the state is an older copy (a restored machine, a clone). If the program went on, it would use the
+same numbers for other content, so it stops.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from skidway.kafka.types import TopicPartition
 
 LIMIT_BYTES = 900_000
 ENTRIES_MAX = 500
-"""Entries taken from the outbox at a time."""
+"""Most entries that are taken from the outbox at a time."""
 
 FIRST_LOOK_OFFSETS = 1_000
-"""How far back the search for the newest own message goes at first; doubled each time."""
+"""The number of offsets that the first step of the search for the newest own message goes back;
+each further step goes back twice as far."""
 
 _HEARTBEAT = "heartbeat"
 
@@ -46,10 +47,10 @@ _PUBLISHED = Counter(
 
 
 class Outbox(Protocol):
-    """Messages waiting to be published, durable, in the order of their sequence numbers."""
+    """Durable messages that wait to be published, in the order of their sequence numbers."""
 
     def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """(sequence, message) of at most `limit` entries after `after`, in order."""
+        """The (sequence, message) of at most `limit` entries after `after`, in order."""
         ...
 
     def published(self, up_to: int) -> None:
@@ -58,7 +59,8 @@ class Outbox(Protocol):
 
 
 class MemoryOutbox:
-    """An outbox in memory: for messages that are kept elsewhere or that a person can send again."""
+    """An outbox in memory, for messages that are kept elsewhere too, or that a person can send
+    again."""
 
     def __init__(self, values: Sequence[bytes]) -> None:
         self._waiting = list(enumerate(values))
@@ -73,11 +75,12 @@ class MemoryOutbox:
 
 
 class PublishRefused(SkidwayError):
-    """The cluster refuses an audit message for good; the outbox still has it."""
+    """The cluster refuses an audit message for good. The outbox still has the message."""
 
 
 class Publisher:
-    """Sends an outbox. One thread; the producer is this publisher's own."""
+    """Sends the messages of an outbox. Used by one thread; the producer belongs to this publisher
+    alone."""
 
     def __init__(
         self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock
@@ -89,9 +92,11 @@ class Publisher:
         self._sent = self._published = -1
 
     def poll(self, timeout_ms: int = 0, *wake: int) -> None:
-        """Sends what is waiting and takes acknowledgements; waits at most `timeout_ms` for them.
+        """Sends waiting messages and takes acknowledgements, for which it waits at most
+        `timeout_ms`.
 
-        wake: further descriptors that end the wait when readable. Raises PublishRefused.
+        wake: further file descriptors that end the wait when they become readable. Raises
+        PublishRefused.
         """
         self._send()
         refusal: KafkaError | None = None
@@ -111,7 +116,8 @@ class Publisher:
         return self._sent <= self._published and not self._outbox.pending(self._sent, 1)
 
     def flush(self, timeout_s: float) -> bool:
-        """Publishes all that is waiting, as far as the time allows; True when all is published."""
+        """Publishes waiting messages until all are published or the time is over. True if all are
+        published."""
         deadline = self._clock.monotonic() + timeout_s
         while not self.is_idle and self._clock.monotonic() < deadline:
             self.poll(100)
@@ -137,8 +143,8 @@ class Publisher:
 
 
 class Heartbeats:
-    """Sends proof of life, with a producer of its own. A heartbeat says which number was used last,
-    so it follows all messages: it is sent only while the outbox is empty."""
+    """Sends heartbeats, with a producer of its own. A heartbeat says which number was used last, so
+    it must come after all numbered messages: it is sent only while the outbox is empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
@@ -149,7 +155,7 @@ class Heartbeats:
         self._clock = clock
 
     def poll(self, due: Callable[[], bytes | None]) -> None:
-        """Sends what is due; one that does not arrive is not sent again."""
+        """Sends a heartbeat if one is due. A heartbeat that does not arrive is not sent again."""
         self._producer.poll(0)
         if self._producer.pending_count or not self._publisher.is_idle:
             return
@@ -185,9 +191,9 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused when the newest published message is newer than one's own state.
+    """Raises StateRefused when the newest published message is newer than the program's own state.
 
-    state: what the state is and where, for the error's sentence.
+    `state` names the state and its place, for the error's sentence.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return
@@ -199,7 +205,8 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
 
 
 def _batches(entries: Sequence[tuple[int, bytes]]) -> list[tuple[int, pa.BinaryArray]]:
-    """(sequence of the last entry, values), each small enough for one batch."""
+    """The entries in groups, each small enough for one batch: the sequence number of the group's
+    last entry, and the values."""
     sizes = np.array([len(value) for _, value in entries], np.int64)
     batches, start = [], 0
     for end in columns.cuts(sizes, LIMIT_BYTES):
@@ -217,7 +224,7 @@ def _newest_in(
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    """Looks from the end backwards, in steps that double."""
+    """Searches one partition backwards from the end, in steps that double."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)
@@ -233,7 +240,7 @@ def _newest_in(
 
 
 def _own(value: bytes, tier: Tier, producer: str) -> Newest | None:
-    if producer.encode() not in value:  # spares decoding everybody's messages
+    if producer.encode() not in value:  # avoids decoding the messages of others
         return None
     try:
         message = messages.decode(value)

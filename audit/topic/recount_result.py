@@ -1,7 +1,7 @@
-"""What a recount found, as a message, from which the collector learns it.
+"""The result of a recount, as a message to the collector.
 
-For each topic of each output the newest result counts, which is the last one in the log: recounts
-of all outputs go to one partition of the audit topic, so no clock decides.
+For each topic of each output, only the newest result counts, which is the last one in the log. All
+results go to one partition of the audit topic, so clocks do not matter.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class RecountResult:
-    """The result for one topic of one output. since_ms: rows with event times from then on were
-    counted again; None: all. faults, differences: how many; reasons: the first of them in words."""
+    """The result for one topic of one output. since_ms: only rows with event times from this time
+    on were counted again; None if all were. faults, differences: their numbers. reasons: the first
+    of them in words."""
 
     time_ms: int
     host: str
@@ -38,12 +39,12 @@ class RecountResult:
 
     @property
     def is_good(self) -> bool:
-        """Whether files and rows are what was committed and counted."""
+        """Whether files and rows agree with the manifests and the counts."""
         return not (self.faults or self.differences)
 
 
 def record_of(result: RecountResult) -> dict[str, Any]:
-    """The record that the schema Recount takes."""
+    """The record for the schema Recount."""
     record = {name: getattr(result, name) for name in _FIELDS}
     record |= {name: getattr(result.source, name) for name in _SOURCE_FIELDS}
     record |= {"time": result.time_ms, "since": result.since_ms, "reasons": list(result.reasons)}

@@ -1,7 +1,7 @@
-"""The audit topic of a cluster: making it, and reading values from it.
+"""Creates the audit topic of a cluster, and reads values from it.
 
-Messages of one producer keep their order because they go to one partition, a function of the
-producer's name. Readers do not depend on it: numbers say where a message belongs.
+Messages of one producer keep their order because they go to one partition, which the producer's
+name determines. Readers do not depend on that order, because messages have numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _RETRY_S = 0.2
 
 
 def is_audit_topic(name: str) -> bool:
-    """Whether it names a cluster's own audit topic, or the mirror of another cluster's."""
+    """Whether the name is that of a cluster's own audit topic, or of a mirrored audit topic of
+    another cluster."""
     prefix, _, rest = name.rpartition(TOPIC)
     return rest == "" and name.endswith(TOPIC) and (prefix == "" or _is_cluster_prefix(prefix))
 
@@ -37,9 +38,10 @@ def partition_of(producer: str, partition_count: int) -> int:
 
 
 def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> int:
-    """Makes the topic if it is missing, waits for its leaders and returns its partition count.
+    """Creates the topic if it is missing, waits for its leaders, and returns the number of its
+    partitions.
 
-    pause: sleeps for some seconds, less when the program is told to stop. Raises Unreachable.
+    pause: sleeps for the given seconds, or less if the program is told to stop. Raises Unreachable.
     """
     deadline = clock.monotonic() + READY_WITHIN_S
     while True:
@@ -58,8 +60,8 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of an audit topic. sent_ms: its timestamp, by the clock of the sender that sent it;
-    None if the broker wrote its own clock instead: that is appended_ms."""
+    """A record of an audit topic. sent_ms: the record's timestamp, by its sender's clock; None if
+    the broker wrote its own time into the record instead, which is then appended_ms."""
 
     tp: TopicPartition
     offset: int
@@ -69,8 +71,8 @@ class Record:
 
 
 def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]:
-    """(offset, value, timestamp) of the batch's records from offset `begin` on, without null
-    values."""
+    """The (offset, value, timestamp) of the batch's records from offset `begin` on, without records
+    that have no value."""
     decoded = columns.decode(batch)
     offsets, values = decoded.offsets.tolist(), decoded.values.to_pylist()
     for offset, value, time_ms in zip(offsets, values, decoded.timestamps.tolist(), strict=True):
@@ -79,7 +81,8 @@ def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]
 
 
 def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
-    """The first offset and the high watermark of each partition of those topics that exist."""
+    """The first offset and the high watermark of each partition of these topics, as far as they
+    exist."""
     found = client.metadata(sorted(topics)).topics
     tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
     if not tps:
@@ -97,9 +100,10 @@ def read(
     *,
     stalled_after_s: float = READY_WITHIN_S,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """All values in [begin, end) of each partition; what has expired meanwhile is skipped.
+    """All values in [begin, end) of each partition. Records that have expired meanwhile are
+    skipped.
 
-    Raises Unreachable when nothing comes for `stalled_after_s`.
+    Raises Unreachable if nothing arrives for `stalled_after_s`.
     """
     todo = {tp: end for tp, (begin, end) in ranges.items() if begin < end}
     begins = {tp: ranges[tp][0] for tp in todo}
@@ -128,15 +132,16 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[Record]:
-    """The records that have come, from offset `begins` of each partition on. If a partition does
-    not hold that offset (it expired, or the topic was made again), reading goes on at its first
-    one; what is missing then shows as missing numbers."""
+    """Yields the records that have arrived, from offset `begins` of each partition on. If a
+    partition no longer has that offset (it expired, or the topic was deleted and created again),
+    reading goes on at the partition's first offset. Messages that are missing then show as missing
+    numbers."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:
         found = bounds(client, [error.tp.topic])
         if error.tp not in found:
-            raise  # it went away altogether
+            raise  # the topic was deleted
         fetcher.seek(error.tp, found[error.tp][0])
         return
     for part in fetched:

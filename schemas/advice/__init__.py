@@ -1,14 +1,16 @@
-"""Advice on an incompatible schema: where it fails, which levels allow it, which edits mend it.
+"""Advice on an incompatible schema: where it is incompatible, which levels would allow it, and
+which edits make it compatible.
 
 - `draft`: a schema that is being edited, and names for the places in it
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
   comes first. `edit`: one edit; `backward`, `forward`: the edits of each direction; `pieces`: types
   and defaults for them
-- `repair`: tries them until the checker takes the result
-- `report`: `advise`, which puts it all together for people
+- `repair`: tries edits until the checker accepts the result
+- `report`: `advise`, which puts the advice together for people
 
-Everything here is pure. A schema is suggested only after `compatibility.check` has accepted it in
-place of the author's own: parsed from its text, against the same versions, at the same level.
+Everything here is pure. A schema is suggested only after it has been parsed from its text, and
+`compatibility.check` has accepted it against the same versions and at the same level as the
+author's own schema.
 """
 
 from skidway.schemas.advice.repair import Suggestion

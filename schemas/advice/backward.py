@@ -15,7 +15,8 @@ from skidway.schemas.differences import type_name
 
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a field that was not written: read it from another one, or give it a default."""
+    """For a new field that the old schema did not write: read it from an old field under another
+    name, or give it a default."""
     name, field = place_name(new, fault.path), Draft(new).field_at(fault.path)
     former = _renamed_from(field, fault, new, old)
     if former is not None:
@@ -51,7 +52,8 @@ def _default_zero(name: str, path: str, avro: AvroType) -> Iterator[Edit]:
 
 
 def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a changed type: allow both, or keep the old one (first, where that is the wider)."""
+    """For a changed type: allow both types, or keep the old type. If the old type is the wider one,
+    keeping it is tried first."""
     place, name = fault.reader_place, place_name(new, fault.reader_place) or "the schema"
     ours, theirs = Draft(new).type_at(place), Draft(old).type_at(fault.writer_place)
     if _is_primitive(ours) and _is_primitive(theirs) and not incompatibilities(theirs, ours):
@@ -65,7 +67,7 @@ def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit
 
 
 def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For symbols that were written: keep them, or give the enum a default."""
+    """For symbols that the old schema has: keep them, or give the enum a default."""
     place, there = fault.reader_place, Draft(old).type_at(fault.writer_place)
     before = there.symbols if isinstance(there, Enum) else ()
 
@@ -85,7 +87,8 @@ def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a type that was written under another name: make that name an alias, or keep it."""
+    """For a type that has another name in the old schema: make the old name an alias, or keep the
+    old name."""
     there = Draft(old).type_at(fault.writer_place)
 
     def alias(draft: Draft) -> None:
@@ -100,7 +103,7 @@ def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator
 
 
 def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a field that is several of the old ones: drop its aliases."""
+    """For a field whose aliases match several old fields: drop its aliases."""
 
     def drop(draft: Draft) -> None:
         draft.field_at(fault.path).aliases = ()
@@ -109,7 +112,8 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """The only old field that no new field reads and that this one can read; else None."""
+    """The name of the one old field that no new field reads and that `field` can read. None if no
+    old field, or several, are like that."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

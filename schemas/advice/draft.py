@@ -8,7 +8,7 @@ from skidway.schemas.avro_schema import Array, AvroType, Field, Map, Named, Reco
 
 
 class PlaceMissing(LookupError):
-    """There is no such place, or it belongs to a referenced schema, which is not ours to edit."""
+    """The place does not exist, or it belongs to a referenced schema, which must not be edited."""
 
 
 class Draft:
@@ -19,7 +19,7 @@ class Draft:
         self._known = known
 
     def type_at(self, place: str) -> AvroType:
-        """The type there. Raises `PlaceMissing`."""
+        """The type at the place. Raises `PlaceMissing`."""
         at = self.root
         for step in _steps(place):
             at = _inside(at, step)
@@ -28,7 +28,7 @@ class Draft:
         return at
 
     def put(self, place: str, avro: AvroType) -> None:
-        """Puts a type there. Raises `PlaceMissing`."""
+        """Replaces the type at the place. Raises `PlaceMissing`."""
         steps = [*_steps(place)]
         if not steps:
             self.root = avro
@@ -49,7 +49,7 @@ class Draft:
             raise PlaceMissing(place)
 
     def record_at(self, place: str) -> Record:
-        """The record there. Raises `PlaceMissing`."""
+        """The record at the place. Raises `PlaceMissing`, also if another type is there."""
         found = self.type_at(place)
         if not isinstance(found, Record):
             raise PlaceMissing(place)
@@ -63,7 +63,8 @@ class Draft:
 
 
 def place_name(root: AvroType, path: str) -> str:
-    """A path as people say it: `order.lines[].price`; what stands inside a type is left out."""
+    """A path in the form for people: `order.lines[].price`. Branches of unions and parts of a type,
+    such as its size, are left out."""
     at, name = root, ""
     for step in _steps(path):
         if isinstance(at, Record) and step.isdigit() and int(step) < len(at.fields):
@@ -78,7 +79,7 @@ def place_name(root: AvroType, path: str) -> str:
 
 
 def _steps(place: str) -> Iterator[str]:
-    """One step for each type on the way: a field's number, a branch's, `items` or `values`."""
+    """One step for each type on the way: the number of a field or branch, `items`, or `values`."""
     return (step for step in place.split("/") if step not in ("", "fields", "type"))
 
 

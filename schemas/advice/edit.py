@@ -12,21 +12,21 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit: what it does, and how."""
+    """One edit: `words` say what it does, and `change` does it."""
 
     words: str
     change: Callable[[Draft], None]
 
 
 def keep_type(place: str, name: str, theirs: AvroType) -> Edit:
-    """The old type again."""
+    """The edit that puts the old type back."""
     return Edit(
         f"keep the type of {name}: {type_name(theirs)}", lambda draft: draft.put(place, theirs)
     )
 
 
 def keep_name(place: str, there: Named) -> Iterator[Edit]:
-    """The old name again."""
+    """The edit that gives a type its old name back."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -37,7 +37,7 @@ def keep_name(place: str, there: Named) -> Iterator[Edit]:
 
 
 def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
-    """The old size of a fixed again."""
+    """The edit that gives a fixed its old size back."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -49,5 +49,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """The type there in a word or two. Raises `PlaceMissing`."""
+    """The type at the place in a word or two. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

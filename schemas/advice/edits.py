@@ -1,7 +1,9 @@
-"""The edits of a new schema that can mend an incompatibility; the one that keeps most comes first.
+"""The edits of a new schema that can mend an incompatibility; the edit that keeps most of the
+schema comes first.
 
-Each is a sentence for the author and a function that changes a draft; `repair` finds out whether it
-mends anything. An edit can only change the new schema: the old one is kept for ever.
+Each edit is a sentence for the author and a function that changes a draft; `repair` finds out
+whether the edit mends anything. An edit can only change the new schema, because the registry keeps
+the old one for ever.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from skidway.schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a field that is still read: keep it. (A default for earlier versions is another edit.)"""
+    """For a removed field that the old schema still reads: keep the field. (A default in an earlier
+    version would help too, but is another edit.)"""
     lost = Draft(old).field_at(fault.path)
 
     def change(draft: Draft) -> None:
@@ -25,7 +26,8 @@ def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[E
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a type that the old schema does not know: drop it from the union, or keep the old one."""
+    """For a type that the old schema does not know: drop the new type from the union, or keep the
+    old type."""
     place = fault.writer_place
     name = place_name(new, place) or "the schema"
     above, _, last = place.rpartition("/")
@@ -44,7 +46,7 @@ def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edi
 
 
 def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For symbols that the old schema does not know: leave them out for now."""
+    """For symbols that the old schema does not know: leave the symbols out for now."""
     there = Draft(old).type_at(fault.reader_place)
 
     def drop(draft: Draft) -> None:
@@ -69,7 +71,8 @@ def former_name(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterato
 
 
 def leave_out(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For an old field that is several of ours by its aliases: leave out all but its own name."""
+    """For an old field whose aliases match several new fields: leave out those that do not have the
+    old field's own name."""
     field = Draft(old).field_at(fault.path)
     gone = set(field.aliases) - {field.name}
 

@@ -1,4 +1,4 @@
-"""Types and defaults that edits put together."""
+"""Types and defaults from which edits are built."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named
 
 NOTHING: Final = Primitive("null")
 FIXED_ZERO_MAX: Final = 64
-"""Largest fixed, in bytes, whose zeros are a default that somebody would write."""
+"""Size in bytes of the largest fixed for which a default of zeros is suggested."""
 
 
 def or_null(avro: AvroType) -> AvroType:
-    """The type or null, null first: in older specifications a default is of the first branch."""
+    """A union of null and the type. Null comes first, because in older specifications a default
+    must be of the first branch."""
     rest = [each for each in branches(avro) if each.kind != "null"]
     return Union((NOTHING, *rest))
 
@@ -23,7 +24,7 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 
 def union(types: Sequence[AvroType]) -> Union:
-    """A union with each name once: of two types with one name, the first stays."""
+    """A union of the types. Of two types with the same name, the first stays."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)
@@ -31,7 +32,7 @@ def union(types: Sequence[AvroType]) -> Union:
 
 
 def zeros(avro: AvroType) -> Iterator[Any]:
-    """Defaults that say as little as possible; none for a record."""
+    """The empty or zero defaults of a type; a record has none."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

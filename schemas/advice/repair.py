@@ -14,9 +14,9 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Incompatibility, Level, check
 
 TRIES_MAX: Final = 200
-"""Edits that are tried: a schema that needs more is another schema."""
+"""Most edits that are tried: a schema that needs more is too different from the earlier ones."""
 EDITS_MAX: Final = 50
-"""Edits in one suggestion."""
+"""Most edits in one suggestion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,14 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """A schema near `new` that is compatible with `earlier` at that level; None: none found."""
+    """A schema near `new` that is compatible with `earlier` at that level; None if none was
+    found."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 
 class _Search:
-    """Depth first: of the edits that mend the first fault, the one that leaves fewest goes
-    first."""
+    """Searches depth first. Of the edits that mend the first fault, the search first follows the
+    one that leaves the fewest faults."""
 
     def __init__(
         self,
@@ -74,7 +75,8 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """The text after an edit; None if it is no schema or was tried before."""
+        """The text after an edit. None if that text is no schema or was tried before, and after
+        `TRIES_MAX` edits."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1
@@ -91,7 +93,7 @@ class _Search:
         return edited
 
     def _faults(self, edited: str, version: int) -> list[Incompatibility]:
-        """What is still wrong with it as the successor of that version."""
+        """The faults that the edited schema still has as the successor of that version."""
         versions = [(version, self._versions[version])]
         after = check(parse(edited, self._known), versions, self._level)
         return [] if after is None else after[1]

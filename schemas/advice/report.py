@@ -1,4 +1,5 @@
-"""Why a schema is not compatible, in its author's words: which field, version and level."""
+"""Tells the author of a schema why the schema is not compatible: names the field, the version and
+the level."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason. `place`: the field, as in `order.lines[].price`; empty: the schema itself."""
+    """One reason. `place`: the field, as in `order.lines[].price`; empty for the schema itself."""
 
     version: int
     place: str
@@ -26,8 +27,9 @@ class Fault:
 class Advice:
     """Advice on an incompatible schema.
 
-    `version` is the newest version that it fails against; `allowing` are the levels that would
-    accept it; `suggestion` has been checked, and is None if nothing was found.
+    `version` is the newest version with which the schema is not compatible; `allowing` are the
+    levels that would accept the schema; `suggestion` has been checked, and is None if nothing was
+    found.
     """
 
     level: Level

@@ -1,9 +1,11 @@
-"""Is this JSON value a default of that type? A reader would meet a bad one years later.
+"""Checks that a JSON value is a default of a type: a reader might meet an invalid default only
+years later.
 
-Avro 1.12 specification, "Complex Types: Records": bytes and fixed are texts of code points below
-256. A union takes the default of any of its branches, as Avro Java 1.12 does (the specification
-until 1.11 said the first one's). Unlike Avro Java we refuse what has no encoding: enum symbols
-that are not there, fixed of another size, texts for numbers, characters that are no bytes.
+Avro 1.12 specification, "Complex Types: Records": the defaults of bytes and fixed are texts of code
+points below 256. The default of a union may be of any branch, as in Avro Java 1.12 (until 1.11 the
+specification demanded the first branch). Unlike Avro Java, we refuse defaults that cannot be
+encoded: unknown enum symbols, fixed of another size, texts for numbers, characters that are no
+bytes.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from skidway.schemas.avro_schema.model import (
 )
 
 STEPS_MAX: Final = 2_000_000
-"""Values, fields and characters that the check of a schema's defaults looks at: two seconds. Many
-defaults of one large record, or a large one of a large union, would otherwise take hours."""
+"""Most values, fields and characters that the check of a schema's defaults looks at, which takes
+two seconds. Many defaults of one large record, or a large one of a large union, would otherwise
+take hours."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -36,7 +39,8 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
-    """Why the JSON `value` is no default of that type, or None. A union takes any branch's."""
+    """Why the JSON `value` is no default of the type; None if it is one. The default of a union may
+    be of any branch."""
     return DefaultCheck().of(avro, value)
 
 
@@ -54,7 +58,7 @@ def _is_number(value: Any, limit: float) -> bool:
 
 
 def is_integer(value: Any, limit: int) -> bool:
-    """A whole number from -limit-1 to limit; true is none."""
+    """Whether the value is a whole number from -limit-1 to limit; true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool) and -limit - 1 <= value <= limit
 
 
@@ -71,9 +75,11 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 class DefaultCheck:
-    """Checks the defaults of one schema, which must outlive the check; all together are bounded.
+    """Checks the defaults of one schema, and bounds all of these checks together. The schema must
+    outlive this object.
 
-    Each value is checked against each type once, because unions in unions would multiply.
+    Each value is checked against each type only once, because unions in unions would multiply the
+    checks.
     """
 
     def __init__(self) -> None:
@@ -82,7 +88,8 @@ class DefaultCheck:
         self._steps = 0
 
     def of(self, avro: AvroType, value: Any) -> str | None:
-        """As `default_fault`. Raises `SchemaInvalid` if all defaults together are too large."""
+        """Does the same as `default_fault`. Raises `SchemaInvalid` if all defaults together are too
+        large."""
         self._known.clear()
         return self._fault(avro, value)
 

@@ -15,7 +15,7 @@ TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
 
 
 SHOWN_MAX: Final = 60
-"""Characters of a value in a sentence."""
+"""Most characters of a value that an error sentence shows."""
 
 
 class SchemaInvalid(SkidwayError):
@@ -24,7 +24,8 @@ class SchemaInvalid(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One of `PRIMITIVES`, perhaps with a logical type and properties of the writer's own."""
+    """One of `PRIMITIVES`. `properties`: the logical type and other properties, if the schema has
+    any."""
 
     kind: str
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -32,7 +33,8 @@ class Primitive:
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """A field of a record. `default` is the JSON value; only meaningful with `has_default`."""
+    """A field of a record. `default` is the JSON value; it has a meaning only with
+    `has_default`."""
 
     name: str
     type: AvroType
@@ -48,7 +50,7 @@ class Field:
 class Record:
     """A record; `is_error` marks the protocol's `error` type, which is a record otherwise.
 
-    `is_complete` is false only while its fields are being read.
+    `is_complete` is false only while the parser reads the record's fields.
     """
 
     name: str
@@ -63,7 +65,7 @@ class Record:
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum; `default` is the symbol a reader takes for one that it does not know."""
+    """An enum; `default` is the symbol that a reader takes instead of an unknown symbol."""
 
     name: str
     symbols: tuple[str, ...]
@@ -97,7 +99,7 @@ class Array:
 
 @dataclass(slots=True, eq=False)
 class Map:
-    """Any number of values, by string."""
+    """Any number of values, each under a key that is a string."""
 
     values: AvroType
     properties: Mapping[str, Any]
@@ -113,7 +115,7 @@ class Union:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """A union cannot carry any."""
+        """Always empty: a union cannot carry properties."""
         return {}
 
 
@@ -122,17 +124,18 @@ Named = Record | Enum | Fixed
 
 
 def fullname(name: str, namespace: str | None) -> str:
-    """`name` with `namespace` before it, unless it brings its own."""
+    """`name` with `namespace` before it, unless `name` has a namespace of its own."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
 def namespace_of(name: str) -> str | None:
-    """What stands before the last dot of a full name."""
+    """The namespace of a full name, which is the part before the last dot; None if there is
+    none."""
     return name.rpartition(".")[0] or None
 
 
 def logical_type(avro: AvroType) -> str | None:
-    """The `logicalType` property if it is a text; unknown ones are for the reader to ignore."""
+    """The `logicalType` property if it is a text; readers ignore unknown ones."""
     name = avro.properties.get("logicalType")
     return name if isinstance(name, str) else None
 
@@ -152,13 +155,14 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value as a sentence shows it: never long, however large the value is."""
+    """A JSON value as an error sentence shows it: at most `SHOWN_MAX` characters of it."""
     text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """At most as many values as `left` has, and `levels` of nesting: more would not be shown."""
+    """Keeps at most as many values as `left` has, and `levels` levels of nesting: `shown` would cut
+    more."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

@@ -27,11 +27,14 @@ from skidway.schemas.avro_schema.model import (
 )
 
 NESTING_MAX: Final = 64
-"""Java's parser takes a few hundred; no schema that people write comes near this."""
+"""Most levels of nested types. Java's parser takes a few hundred; no schema that people write comes
+near 64."""
 VALUE_NESTING_MAX: Final = 100
-"""Nesting of a default or property: readers of the schema walk through it, on a limited stack."""
+"""Most levels of nesting in a default or property: programs that read the schema walk through these
+levels on a limited stack."""
 CHARACTERS_MAX: Final = 4_000_000
-"""Some ten thousand fields with their doc; a registry's limit on requests is lower."""
+"""Most characters of a schema, enough for about ten thousand fields with their doc. A registry's
+limit on requests is lower."""
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -45,11 +48,11 @@ def parse(
     *,
     check_defaults: bool = True,
 ) -> AvroType:
-    """The schema in `text` (JSON text, or the same already read). Raises `SchemaInvalid`.
+    """The schema in `text` (JSON text, or the value of such a text). Raises `SchemaInvalid`.
 
-    `known`: types by full name that the text may use without declaring them, and may not declare
-    again: those of the schemas that it references (`named_types` gives them). `check_defaults`
-    is false only for what another registry has kept for long: its readers live with it.
+    `known`: the types, by full name, of the schemas that the text references (`named_types` gives
+    them). The text may use these types and must not declare them again. `check_defaults` is false
+    only for schemas that a registry already has: their readers already live with invalid defaults.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
@@ -72,7 +75,7 @@ def _json(text: str) -> Any:
     if len(text) > CHARACTERS_MAX:
         raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
     if _BARE_NAME.fullmatch(text.strip()) and text.strip() != "null":
-        return text.strip()  # as people type it; kept with its quotation marks
+        return text.strip()  # people type it without quotation marks
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -88,7 +91,7 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 class _Parser:
-    """Reads one schema; owns the names it has declared so far."""
+    """Reads one schema; owns the names that the schema has declared so far."""
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
@@ -114,7 +117,8 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """A type without namespace, named from within one: as in Java, only after its own end."""
+        """A type without a namespace that is named inside a namespace. As in Java, this works only
+        after the declaration of that type has ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -172,7 +176,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # before the fields, which may name it
+        self._names[name] = made  # before its fields, which may refer to it
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True
@@ -234,7 +238,7 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""Keys that are no properties of the writer's own: Avro Java drops them where they mean nothing."""
+"""Keys that are never properties: Avro Java drops them where they have no meaning."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 

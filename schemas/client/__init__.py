@@ -1,14 +1,15 @@
 """Client of a schema registry (ours, Confluent's, or any with the same REST API).
 
-Requests are few: the schema of an id never changes, so it is cached. Each call tries every URL, at
-most `ROUNDS_MAX` times with growing pauses in between, and then raises `RegistryUnreachable`. So a
-call takes at most `timeout_s` per try, plus the pauses. A final refusal raises `RegistryRefused` at
-once. Safe to use from several threads.
+The client sends few requests: the schema of an id never changes, so the client caches it. Each call
+tries every URL, at most `ROUNDS_MAX` times with growing pauses in between, and then raises
+`RegistryUnreachable`. So a call takes at most `timeout_s` per try, plus the pauses. A final refusal
+raises `RegistryRefused` at once. Safe to use from several threads.
 
-Reading order: `security` (who we are, whom we trust), `settings` (the same, as settings of
-programs), `transport` (one request, tried again), `answers` (documents to values), `resolution`
-(schemas with what they reference), `registry_client` (what programs ask), `administration` (what
-operators do: delete, levels, modes, import).
+Reading order: `security` (credentials and trusted authorities), `settings` (the same, as settings
+of programs), `transport` (one request and its retries), `answers` (turns JSON documents into
+values), `resolution` (schemas together with the schemas that they reference), `registry_client`
+(the requests of programs), `administration` (the requests of operators: delete, levels, modes,
+import).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operators ask of a registry: everything there is, deletion, levels, modes, import."""
+"""The requests of operators: list everything, delete, set levels and modes, import."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from skidway.schemas.client.registry_client import RegistryClient, quoted, versi
 from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
-"""Versions asked for at once: a page of large schemas still fits the answer's limit."""
+"""Versions per request: a page of large schemas still fits into `ANSWER_BYTES_MAX`."""
 LOOKS_MAX: Final = 5
-"""How often a list is read anew because versions were deleted meanwhile."""
+"""How often a listing is tried, because each try fails if a version is deleted meanwhile."""
 
 
 class RegistryAdministration(RegistryClient):
@@ -21,9 +21,9 @@ class RegistryAdministration(RegistryClient):
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
-        """Every version of every subject, asked for page by page.
+        """Every version of every subject, requested page by page.
 
-        Raises `RegistryRefused` if versions go so fast that no listing is whole.
+        Raises `RegistryRefused` if versions were deleted during each of `LOOKS_MAX` listings.
         """
         flags = f"latestOnly={_flag(latest_only)}&deleted={_flag(deleted)}"
         for _ in range(LOOKS_MAX):
@@ -35,15 +35,16 @@ class RegistryAdministration(RegistryClient):
         )
 
     def _pages(self, target: str) -> list[Registered] | None:
-        """All pages, or None. Each page begins with the last version of the page before. If it does
-        not, an earlier version was deleted, and we may have missed another between two requests."""
+        """All pages, or None. Each page must begin with the last version of the page before. If it
+        does not, an earlier version was deleted between the two requests, and we may have missed a
+        version."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)
             page = self._requests.json(
                 "GET", f"{target}&offset={offset}&limit={PAGE_SCHEMAS}", _page
             )
-            if found and page == found:  # a registry without paging gives all again
+            if found and page == found:  # this registry has no paging
                 return found
             if found and page[:1] != found[-1:]:
                 return None
@@ -52,17 +53,17 @@ class RegistryAdministration(RegistryClient):
                 return found
 
     def types(self) -> list[str]:
-        """The types of schemas that the registry takes."""
+        """The types of schemas that the registry accepts."""
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
-        """The highest id ever given out, asked with a known one; None if the registry does not
-        say."""
+        """The highest id that the registry ever assigned; None if it does not say. The request
+        needs some existing `schema_id`."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
     def users(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """(subject, version) that have this id."""
+        """The subjects and versions that have this id."""
         return self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",
@@ -70,12 +71,12 @@ class RegistryAdministration(RegistryClient):
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that take a type from that version."""
+        """The ids of the schemas that reference that version."""
         target = f"{versions_of(subject)}/{version}/referencedby"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 
     def import_version(self, version: Registered) -> int:
-        """Registers a version under the id and number that it brings, and returns the id. The
+        """Registers a version under the id and version number in `version`, and returns the id. The
         registry must be in mode IMPORT."""
         body = submission(version.schema, version.references, version.schema_type)
         body |= {**version.extra, "id": version.id, "version": version.version}
@@ -84,7 +85,8 @@ class RegistryAdministration(RegistryClient):
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes softly, or for ever what was softly deleted before; returns the versions."""
+        """Deletes a subject softly. With `permanent`, deletes for ever a subject that was softly
+        deleted before. Returns the deleted versions."""
         target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 
@@ -94,29 +96,31 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """The configuration with `compatibilityLevel`, or None where a subject has none."""
+        """The configuration, with the key `compatibilityLevel`; None if the subject has none of its
+        own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
-        """Sets the configuration; its key is `compatibility` here."""
+        """Sets the configuration; the key of the level is `compatibility` here."""
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:
-        """Back to the level for all, or the program's own."""
+        """Removes the subject's level, so that the global level applies. For all subjects: removes
+        the global level, so that the registry's default applies."""
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
-        """The mode, or None where a subject has none of its own."""
+        """The mode; None if the subject has none of its own."""
         found = self._unless(MODE_UNSET, f"/mode{_of(subject)}")
         return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: str | None, mode: str, *, force: bool = False) -> None:
-        """Sets it; `force` sets IMPORT although there are subjects."""
+        """Sets the mode; `force` sets IMPORT even if the registry has subjects."""
         target = f"/mode{_of(subject)}{'?force=true' if force else ''}"
         self._requests.json("PUT", target, dict, {"mode": mode})
 
     def reset_mode(self, subject: str | None) -> None:
-        """Back to the mode for all."""
+        """Removes the subject's mode, so that the global mode applies."""
         self._requests.json("DELETE", f"/mode{_of(subject)}", dict)
 
     def _unless(self, code: int, target: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What a registry's documents say, as values."""
+"""Turns a registry's JSON documents into values."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
-"""What a version may carry besides (Confluent's data contracts); kept as it is."""
+"""Further keys of a version (Confluent's data contracts), which are kept unchanged."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """A type that a schema takes from another subject: its name there, subject and version."""
+    """A type that a schema takes from another subject: the name of the reference, the subject and
+    its version."""
 
     name: str
     subject: str
     version: int
 
     def document(self) -> dict[str, Any]:
-        """As the API has it."""
+        """The reference as the REST API writes it."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
@@ -38,7 +39,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """Whether a schema may follow, and why not."""
+    """Whether a schema is compatible, and the reasons if not."""
 
     ok: bool
     messages: list[str]
@@ -47,7 +48,7 @@ class Compatibility:
 def submission(
     schema: str, references: Sequence[Reference] = (), schema_type: str = "AVRO"
 ) -> dict[str, Any]:
-    """The body of a request that brings a schema; defaults are left out."""
+    """The body of a request that submits a schema; defaults are left out."""
     body: dict[str, Any] = {"schema": schema}
     if schema_type != "AVRO":
         body["schemaType"] = schema_type
@@ -57,7 +58,7 @@ def submission(
 
 
 def registered(answer: Any) -> Registered:
-    """A version. Raises KeyError, TypeError or ValueError for anything else."""
+    """Reads a version. Raises KeyError, TypeError or ValueError for any other document."""
     return Registered(
         str(answer["subject"]),
         int(answer["version"]),
@@ -70,13 +71,13 @@ def registered(answer: Any) -> Registered:
 
 
 def references_of(answer: Any) -> tuple[Reference, ...]:
-    """The references of a version. Raises as `registered` does."""
+    """Reads the references of a version. Raises the same errors as `registered`."""
     return tuple(
         Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in answer
     )
 
 
 def compatibility(answer: Any) -> Compatibility:
-    """A verdict. Raises as `registered` does."""
+    """Reads the verdict of a compatibility check. Raises the same errors as `registered`."""
     messages = [str(each) for each in answer.get("messages") or ()]
     return Compatibility(bool(answer["is_compatible"]), messages)

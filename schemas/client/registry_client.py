@@ -1,4 +1,4 @@
-"""What programs ask a registry."""
+"""The client with which programs ask a registry."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 
 class RegistryClient:
-    """`urls`: one or several, separated by commas. Raises `ConfigurationRefused` for bad ones.
+    """`urls`: one URL, or several separated by commas. Raises `ConfigurationRefused` for bad URLs.
 
     Every method raises `RegistryUnreachable` or `RegistryRefused`.
     """
@@ -56,7 +56,8 @@ class RegistryClient:
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
-        """The id of `schema` under `subject`, registered now if it was not there."""
+        """The id of `schema` under `subject`. Registers the schema if the subject does not have
+        it."""
         body = submission(schema, references)
         return self._once(
             ("register", subject, schema, tuple(references)),
@@ -66,16 +67,17 @@ class RegistryClient:
         )
 
     def schema(self, schema_id: int) -> str:
-        """The schema of that id, as JSON text that declares all it names.
+        """The schema of that id, as JSON text that declares every type that it names.
 
         Raises `SchemaInvalid` if a schema that it references cannot be read.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
     def latest(self, subject: str, *, inlined: bool = True) -> Registered:
-        """The newest version of the subject, with a text that declares all it names.
+        """The newest version of the subject, with a text that declares every type that it names.
 
-        `inlined=False`: as it was registered, with its references. Raises as `schema` does.
+        With `inlined=False`, the version is as it was registered, with its references. Raises the
+        same errors as `schema`.
         """
         found = self._requests.json("GET", f"{versions_of(subject)}/latest", registered)
         if not (inlined and found.references):
@@ -84,14 +86,15 @@ class RegistryClient:
         return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """That version of the subject; a softly deleted one only if asked for."""
+        """That version of the subject. With `deleted`, it may be a softly deleted version."""
         target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
         return self._requests.json("GET", target, registered)
 
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """The version under which the subject has `schema`, or None."""
+        """The version of the subject that is `schema`; None if the subject does not have that
+        schema."""
         body = submission(schema, references)
         try:
             return self._requests.json("POST", f"/subjects/{quoted(subject)}", registered, body)
@@ -107,21 +110,22 @@ class RegistryClient:
         version: int | str | None = "latest",
         references: Sequence[Reference] = (),
     ) -> Compatibility:
-        """Whether `schema` may follow that version; None: all that the subject's level compares.
+        """Whether `schema` is compatible with that version. With `version=None` the registry
+        compares with all versions that the subject's level demands.
 
-        A subject without schemas takes any.
+        A subject without schemas accepts any schema.
         """
         which = "" if version is None else f"/{version}"
         target = f"/compatibility{versions_of(subject)}{which}?verbose=true"
         return self._requests.json("POST", target, compatibility, submission(schema, references))
 
     def subjects(self, *, deleted: bool = False) -> list[str]:
-        """All subjects; those with softly deleted versions only if asked for."""
+        """All subjects. With `deleted`, subjects that have only softly deleted versions too."""
         target = f"/subjects{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(str, found)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
-        """The versions of a subject, ascending; softly deleted ones only if asked for."""
+        """The versions of a subject, ascending. With `deleted`, softly deleted versions too."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 
@@ -134,7 +138,8 @@ class RegistryClient:
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
-        """An answer that never changes, from memory; the least recently used ones are forgotten."""
+        """Answers from the cache if it can, because these answers never change. The cache drops the
+        least recently used answers."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -1,4 +1,4 @@
-"""Schemas with the types that they take from other subjects: as types, or as one text."""
+"""Resolves the references of schemas to other subjects: into types, or into one text."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.client.answers import Reference, Registered
 
 KEPT_MAX: Final = 1000
-"""Referenced versions that are remembered."""
+"""Most referenced versions in the cache."""
 CHAIN_MAX: Final = 100
 """How deep references of references may go; no real registry goes deeper."""
 
 
 class Versions(Protocol):
-    """What a resolver asks for versions: a client."""
+    """Gives a resolver the versions that it asks for; a client does."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """That version of the subject."""
+        """That version of the subject. With `deleted`, it may be a softly deleted version."""
 
 
 class Resolver:
     """Asks for each referenced version once; safe to use from several threads.
 
-    Raises as the client does, and `SchemaInvalid`.
+    Raises the client's errors, and `SchemaInvalid`.
     """
 
     def __init__(self, client: Versions) -> None:
@@ -37,11 +37,12 @@ class Resolver:
         return parse(schema, self.types(references), check_defaults=False)
 
     def inlined(self, schema: str, references: Sequence[Reference]) -> str:
-        """The schema as a text that declares all it names; without references as it is."""
+        """The schema as a text that declares every type that it names. A schema without references
+        is returned unchanged."""
         return canonical(self.parsed(schema, references)) if references else schema
 
     def types(self, references: Sequence[Reference], depth: int = 0) -> dict[str, Named]:
-        """Every type that these references bring, by full name."""
+        """Every type that the referenced schemas declare, by full name."""
         if depth > CHAIN_MAX:
             raise SchemaInvalid(f"The references go more than {CHAIN_MAX} schemas deep.")
         found: dict[str, Named] = {}

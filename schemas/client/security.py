@@ -1,4 +1,5 @@
-"""Who the client is, and whom it trusts: HTTP basic authentication and TLS."""
+"""The client's credentials, and the authorities that it trusts: HTTP basic authentication and
+TLS."""
 
 from __future__ import annotations
 
@@ -14,17 +15,18 @@ from skidway.errors import ConfigurationRefused
 class Security:
     """All fields are optional. `user_info`: `user:password`; the others are PEM files.
 
-    Without `ca` the machine's authorities are trusted; `certificate` and `key` are what the client
-    shows to a registry that asks (mutual TLS); the key may lie in the certificate's file.
+    Without `ca` the client trusts the machine's authorities. The client presents `certificate` and
+    `key` to a registry that asks for them (mutual TLS). The certificate's file may contain the key
+    too.
     """
 
-    user_info: str | None = field(default=None, repr=False)  # it ends up in no log
+    user_info: str | None = field(default=None, repr=False)  # keeps it out of logs
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """What every request carries (RFC 7617). Raises `ConfigurationRefused`."""
+        """The headers of every request (RFC 7617). Raises `ConfigurationRefused`."""
         if self.user_info is None:
             return {}
         if ":" not in self.user_info:
@@ -32,7 +34,8 @@ class Security:
         return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
 
     def context(self) -> ssl.SSLContext:
-        """For https. Raises `ConfigurationRefused` for files that cannot be used."""
+        """The TLS context for https. Raises `ConfigurationRefused` for files that cannot be
+        used."""
         try:
             context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
             if self.certificate is not None:
@@ -46,5 +49,5 @@ class Security:
 
 
 def _refuse_password() -> str:
-    """Keeps OpenSSL from asking for a password on the terminal; there may be none."""
+    """Keeps OpenSSL from asking for a password on the terminal; an encrypted key is refused."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

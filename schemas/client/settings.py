@@ -1,4 +1,5 @@
-"""Settings of programs that ask a registry. Agent and loader have all of them, and its URL."""
+"""Settings of programs that use a registry. Agent and loader have all of these, besides the
+registry's URL."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySecuritySettings:
-    """Credentials for the registry, and whom to trust, under the names of Confluent's clients."""
+    """Credentials for the registry, and the authorities to trust, under the names of Confluent's
+    clients."""
 
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",
@@ -37,7 +39,7 @@ class RegistrySecuritySettings:
 
     @property
     def registry_security(self) -> Security:
-        """What the registry's client takes."""
+        """These settings as the registry's client takes them."""
         return Security(
             self.schema_registry_user_info,
             self.schema_registry_ca,

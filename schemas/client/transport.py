@@ -36,7 +36,8 @@ class RegistryUnreachable(Unreachable):
 
 
 class RegistryRefused(SkidwayError):
-    """The registry's own sentence, with its HTTP status and error code (0: none given)."""
+    """The registry refused a request. The message is the registry's own sentence; `error_code` is 0
+    if the registry gave none."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -56,13 +57,13 @@ class Transport(Protocol):
     """Sends one request; raises OSError or urllib3's `HTTPError` when there is no answer."""
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
-        """The answer to one request for `target` at the registry of that URL."""
+        """Sends one request for `target` to the registry at that URL, and returns the answer."""
 
 
 class HttpTransport:
     """Keeps a connection to each registry. It does not retry; `Requests` does.
 
-    Raises `ConfigurationRefused` when made with files for TLS that cannot be used.
+    Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
 
     def __init__(self, timeout_s: float, security: Security | None = None) -> None:
@@ -97,7 +98,7 @@ class HttpTransport:
             raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
         if not content and not any(each in answer.headers for each in _LENGTH_HEADERS):
             answer.close()
-            raise HTTPError("the answer ends in its head")  # http.client takes that for whole
+            raise HTTPError("the answer ends in its head")  # http.client accepts it
         answer.release_conn()
         return Answer(answer.status, content)
 
@@ -116,7 +117,8 @@ class HttpTransport:
 
 
 class Requests:
-    """`urls`: one or several, separated by commas. Raises `ConfigurationRefused` for bad ones."""
+    """Sends requests, and tries them again. `urls`: one URL, or several separated by commas. Raises
+    `ConfigurationRefused` for bad URLs."""
 
     def __init__(self, urls: str, transport: Transport, pause: Callable[[float], None]) -> None:
         self._urls = [_checked(each.strip()) for each in urls.split(",")]
@@ -126,7 +128,7 @@ class Requests:
     def json(
         self, method: str, target: str, read: Callable[[Any], Value], document: Any = None
     ) -> Value:
-        """What `read` makes of the answer's document.
+        """Sends a request, and returns what `read` makes of the JSON document in the answer.
 
         Raises `RegistryUnreachable` or `RegistryRefused`.
         """
@@ -169,7 +171,7 @@ def _checked(url: str) -> SplitResult:
 
 
 def _reason(error: BaseException) -> str:
-    """The system's own message, out of urllib3's wrappers."""
+    """The operating system's own message, taken out of urllib3's wrappers."""
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
     return str(error.__cause__ or error).strip() or type(error).__name__

@@ -1,31 +1,34 @@
-"""The Avro codec: Arrow record batches to Avro datums and back, for one schema at a time.
+"""The Avro codec: encodes Arrow record batches into Avro datums, and decodes datums, for one schema
+at a time.
 
-Data flows through columns. Three paths do the work, and each leaves to the next what it does not
-vouch for. All give the same answers (property tests compare them):
+Data flows through columns. Three paths do the work. Each path passes on to the next path the input
+that it is not proven for. All give the same answers (property tests compare them):
 
     pyruhvro   encodes flat records, in Rust (`fast_path`): the fastest
-    columns    any schema that has columns, both ways, in numpy and Arrow (`writing`, `reading`): no
-               Python object per record, arrays, maps and unions included
-    fastavro   a datum at a time (`rows`): the last word on datums that are bad or of rare form
+    columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,
+               `reading`), without a Python object per record, even for arrays, maps and unions
+    fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
+               rare form
 
-A bad row or datum is set apart with its index and reason; the rest goes on. Whatever bytes come in,
-nothing panics, hangs or takes memory out of proportion to them (`skidway.schemas.bounds`).
+A bad row or datum is set apart with its index and reason; the others are processed. Whatever the
+input bytes are, the codec does not panic or hang, and takes memory only in proportion to their
+number (`skidway.schemas.bounds`).
 
 Reading order:
 
-    codec       `Codec`: one schema, which path, what becomes of bad rows
-    arrow       which Arrow type stands for which Avro type
+    codec       `Codec`: the codec of one schema, which chooses the path and sets bad rows apart
+    arrow       the Arrow type of each Avro type
     conform     brings columns to exactly these types before encoding; faults: finds bad rows
-    fast_path   flat records through pyruhvro
-    writing     columns to datums; decimals: both directions of these
-    cursor      positions in all datums of a chunk; reading: datums to columns; items: where the
-                items of arrays and maps begin
-    rows        one datum at a time
-    datum_reader   `DatumReader`: datums of a writer's schema in a reader's columns; resolution:
-                   Avro's rules for that, promotion: its rules for single types
+    fast_path   encodes flat records with pyruhvro
+    writing     encodes columns into datums; decimals: converts decimals in both directions
+    cursor      the position reached in each datum of a chunk; reading: decodes datums into columns;
+                items: finds where the items of arrays and maps begin
+    rows        decodes one datum at a time
+    datum_reader   `DatumReader`: decodes datums of a writer's schema into columns of a reader's;
+                   resolution: Avro's rules for that; promotion: Avro's rules for single types
     text        checks UTF-8 and keys of whole columns; spreading: puts rows back into their places
     times       checks times of day
-    metrics     what is counted
+    metrics     the codec's counters
 """
 
 from skidway.schemas.codec.codec import Codec, Decoded, EncodeRefused

@@ -1,4 +1,4 @@
-"""Which Arrow type stands for which Avro type. One table, for both directions.
+"""The Arrow type of each Avro type. One table serves both directions.
 
 | Avro | Arrow |
 |---|---|
@@ -20,10 +20,11 @@
 
 A union's members are its branches except null, numbered in order. Exactly one member is not null,
 or the struct itself is null. This is the form of Spark's from_avro; Parquet and ORC have no unions.
-A schema that is no record has one column, `value`: a record with one field has the field's datum. A
-logical type that Avro does not know, or that does not fit its base type, is ignored, as the
-specification demands. Refused, with the place: types that contain themselves (no finite number of
-columns holds them), and a record of no fields as the whole.
+A schema that is no record has one column, `value`. This works because the datum of a record with
+one field is the datum of that field. A logical type that Avro does not know, or that does not fit
+its base type, is ignored, as the specification demands. Two kinds of schemas are refused, with the
+place in the schema: types that contain themselves (no finite number of columns holds them), and a
+schema that is a record without fields.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ from skidway.schemas.avro_schema import (
 )
 
 COLUMNS_MAX: Final = 10_000
-"""Fields of a record and of the records in it: names that refer to names could multiply them."""
+"""Most fields of a record and of the records inside it: types that refer to types by name could
+multiply the fields."""
 FIXED_BYTES_MAX: Final = 64
-"""Largest fixed (SHA-512) with a column of fixed size: Arrow keeps its bytes even where it is null,
-so that one byte of a datum would claim as many as a large one has."""
+"""Size of the largest fixed (SHA-512) that gets a column of fixed size. Such a column has the bytes
+of a fixed even for a null, so one byte of a datum would claim as many bytes as a large fixed
+has."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -61,7 +64,7 @@ DECIMAL256_DIGITS: Final = 76
 
 
 class SchemaUnsupported(SkidwayError):
-    """A good Avro schema that has no form in columns; the sentence names the field."""
+    """A valid Avro schema that columns cannot hold; the message names the field."""
 
 
 _PRIMITIVES: Final[dict[str, pa.DataType]] = {
@@ -98,34 +101,36 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """The type of a column of `avro`, null aside. Raises `SchemaUnsupported`."""
+    """The type of a column of `avro`, without its null branch. Raises `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
 
 
 def as_record(avro: AvroType) -> Record:
-    """`avro` if it is a record; else a record of it alone, whose datums are the same bytes."""
+    """`avro` if it is a record. Otherwise a record whose only field is `avro`: its datums have the
+    same bytes."""
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """A record without a name of its own, for what has a record's bytes without being one."""
+    """A record with these fields, for values that are encoded like a record without being one."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
-    return Record("-", made, None, (), {})  # no name that a schema could have
+    return Record("-", made, None, (), {})  # no schema can have this name
 
 
 def branches_of(union: Union) -> list[int]:
-    """The places of a union's branches that are not null."""
+    """The indexes of a union's branches that are not null."""
     return [at for at, branch in enumerate(union.branches) if branch.kind != "null"]
 
 
 def is_nullable(avro: AvroType) -> bool:
-    """Whether it is a union with null and something else."""
+    """Whether the type is a union of null and something else."""
     return isinstance(avro, Union) and 0 < len(branches_of(avro)) < len(avro.branches)
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
-    """(the type without its null branch, whether it had one). Several branches stay a union."""
+    """The type without its null branch, and whether it had one. A union of several other branches
+    is returned as it is."""
     if not isinstance(avro, Union):
         return avro, False
     members = branches_of(avro)
@@ -135,7 +140,8 @@ def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
 
 
 def member(number: int) -> str:
-    """The name of a union's column for its branch of that number, null not counted."""
+    """The name of the column for one branch of a union. `number` counts the branches without
+    null."""
     return f"member{number}"
 
 
@@ -157,7 +163,7 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
 
 @cache
 def column_bytes(arrow: pa.DataType) -> int:
-    """Bytes that each value takes in a column, even where it is null."""
+    """Bytes that each value takes in a column, even if it is null."""
     if pa.types.is_struct(arrow):
         return sum(column_bytes(each.type) for each in arrow) + 1
     if pa.types.is_null(arrow):
@@ -173,7 +179,8 @@ def column_bytes(arrow: pa.DataType) -> int:
 
 
 def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
-    """The number of columns in all; each record is counted once. A cycle ends the count."""
+    """The number of columns of a type with all types inside it. The columns of each record are
+    computed once. A record inside itself counts as one column."""
     if isinstance(avro, Union):
         return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
     if isinstance(avro, Array):
@@ -193,7 +200,7 @@ def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    inside = (*outer, record.name)  # only records can hide depth: names refer to them
+    inside = (*outer, record.name)  # only a record nests deeper than its text, by names
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
         for each in record.fields

@@ -1,4 +1,4 @@
-"""The codec of one schema: the path that its batches take, and what becomes of bad rows."""
+"""The codec of one schema: chooses the path that its batches take, and sets bad rows apart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from skidway.schemas.codec.spreading import spread
 from skidway.schemas.codec.writing import TooLong, joined, writer_of
 
 BATCH_BYTES_MAX: Final = 1 << 30
-"""Largest batch in memory, so that no array of datums passes Arrow's 2 GiB."""
+"""Size of the largest batch in memory, so that no array of datums exceeds Arrow's limit of 2
+GiB."""
 NO_VALUE: Final = "there is no value"
 
 Refused = list[tuple[int, str]]
@@ -31,7 +32,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class EncodeRefused(SkidwayError):
-    """Rows that the schema does not take: `refused` holds (index, reason) in order."""
+    """Some rows do not fit the schema: `refused` holds (index, reason) in order."""
 
     def __init__(self, refused: Refused) -> None:
         index, reason = refused[0]
@@ -42,10 +43,10 @@ class EncodeRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a chunk of datums held.
+    """The rows of a chunk of datums, and the refused datums.
 
-    batch: the rows of the good datums, in order; its row count is the number of true in `good`.
-    good: per datum, whether it decoded. refused: (index, reason) of the others, in order.
+    batch: the rows of the good datums, in order; it has one row for each true in `good`. good: for
+    each datum, whether it was decoded. refused: (index, reason) of the others, in order.
     """
 
     batch: pa.RecordBatch
@@ -56,9 +57,9 @@ class Decoded:
 class Codec:
     """One schema's codec. Holds no state between calls; may be used from several threads.
 
-    Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns.
-    Defaults are checked only where they are needed, so no datum is lost because older registries
-    let a bad default pass.
+    Raises `SchemaInvalid` for an invalid schema, and `SchemaUnsupported` for a schema that columns
+    cannot hold. A default is checked only when it is used, so no datum is lost because an older
+    registry accepted a bad default.
     """
 
     def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:
@@ -77,26 +78,26 @@ class Codec:
 
     @property
     def path(self) -> str:
-        """What encodes: `pyruhvro` or `columns`. Both leave decoding to `columns`."""
+        """The path that encodes: `pyruhvro` or `columns`. Decoding always takes `columns`."""
         return metrics.COLUMNS if self._fast is None else metrics.PYRUHVRO
 
     @property
     def name(self) -> str:
-        """Full name of the record; the kind of a schema that is none."""
+        """Full name of the schema's record, enum or fixed; for another schema, its kind."""
         return str(self._name)
 
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
-        """One datum per row. Raises `EncodeRefused` if the schema does not take a row."""
+        """One datum per row. Raises `EncodeRefused` if a row does not fit the schema."""
         datums, refused = self.encode_rows_checked(batch)
         if refused:
             raise EncodeRefused(refused)
         return datums
 
     def encode_rows_checked(self, batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Refused]:
-        """(datums, [(index, reason), ...]): as many datums as rows, null where refused.
+        """(datums, [(index, reason), ...]): one datum per row, null for a refused row.
 
-        A column that is missing takes its field's default. Raises `ColumnsRefused` where columns
-        and fields do not match, or the batch is larger than `BATCH_BYTES_MAX`.
+        A missing column takes its field's default. Raises `ColumnsRefused` if columns and fields do
+        not match, or if the batch is larger than `BATCH_BYTES_MAX`.
         """
         if batch.nbytes > BATCH_BYTES_MAX:
             raise ColumnsRefused(f"A batch has {batch.nbytes} bytes, more than {BATCH_BYTES_MAX}.")
@@ -112,7 +113,8 @@ class Codec:
         return spread(datums, fit), sorted(faults.items())
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
-        """The rows of all good datums, and which were bad and why. A null is a bad datum."""
+        """The rows of all good datums, and the index and reason of each bad datum. A null is a bad
+        datum."""
         if datums.type != pa.binary():
             datums = datums.cast(pa.binary())
         if not datums.null_count:
@@ -125,8 +127,8 @@ class Codec:
         return Decoded(found.batch, valid, sorted(faults.items()))
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes parts of at most `ITEMS_BYTES_MAX` bytes, or one datum that is longer: locating
-        an item takes some hundred bytes."""
+        """If the schema has arrays or maps, decodes in parts of at most `ITEMS_BYTES_MAX` bytes (or
+        a single longer datum), because locating an item takes about a hundred bytes."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:
@@ -141,7 +143,8 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums without nulls; what whole columns do not prove is read one by one."""
+        """Decodes datums that are not null. Datums that the columns path marks as bad are read one
+        by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -149,7 +152,8 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the `bad` ones one by one; those that turn out good come into their places."""
+        """Reads the `bad` datums one by one, and inserts the rows of those that are good after
+        all."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())
@@ -191,7 +195,8 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """Where parts of at most `ITEMS_BYTES_MAX` bytes begin and end; each has at least one datum."""
+    """The indexes between parts of at most `ITEMS_BYTES_MAX` bytes; each part has at least one
+    datum."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

@@ -1,9 +1,9 @@
 """Brings columns to exactly the types of a schema before they are encoded, and finds bad rows.
 
-Lossless conversions only: dictionary and large or view strings, binary to string where it is
-UTF-8, narrower to wider integers, timestamps between zones and to finer units. A column of another
-kind is refused as a whole (`ColumnsRefused`: the caller's mistake); a value that does not fit is
-a fault of its row (the data's).
+Only lossless conversions are made: from dictionary and large or view strings, from binary to string
+if it is UTF-8, from narrower to wider integers, of timestamps between zones and to finer units. A
+column of another kind is refused as a whole (`ColumnsRefused`: the caller's mistake). A value that
+does not fit is a fault of its row (a mistake in the data).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class ColumnsRefused(SkidwayError):
 def conform(
     batch: pa.RecordBatch, record: Record, schema: pa.Schema
 ) -> tuple[list[pa.Array], Faults]:
-    """(columns in the schema's order and types, reason by index of the row). Rows keep their
-    places; the values of a row with a fault mean nothing. Raises `ColumnsRefused`."""
+    """The columns in the schema's order and types, and the reason of each bad row by its index.
+    Rows keep their places; the values of a bad row have no meaning. Raises `ColumnsRefused`."""
     _refuse_strangers(batch, schema)
     faults: Faults = {}
     columns = []
@@ -82,12 +82,13 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
-    """(the column in the field's type, rows that do not fit and are null in it)."""
+    """The column in the field's type, and the rows that do not fit: these are null in that
+    column."""
     source, target = column.type, _all_nullable(field.type)
     if source in (target, field.type):
         return column, None
     if types.is_binary(source) and types.is_string(target):
-        return column.view(pa.string()), None  # its UTF-8 is checked with all the others
+        return column.view(pa.string()), None  # UTF-8 is checked later
     if types.is_large_binary(source) and types.is_string(target):
         return _cast(column.cast(pa.binary()), field)
     if not _is_lossless(source, target):
@@ -96,7 +97,7 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
 
 
 def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask | None]:
-    """(the column cast, rows that do not fit and are null in it)."""
+    """The column cast to `target`, and the rows that do not fit: these are null in that column."""
     try:
         return column.cast(target), None
     except pa.ArrowInvalid:
@@ -106,9 +107,11 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit, halving: few of many are found with few casts.
+    """Marks the rows that do not fit, by halving: a few bad rows among many are found with few
+    casts.
 
-    Halves are copies: a cast of a sliced list or map looks at the items of its neighbours too.
+    Halves are copies, because a cast of a sliced list or map also looks at items outside of the
+    slice.
     """
     try:
         column.cast(target)
@@ -126,7 +129,8 @@ def _copied(column: pa.Array, first: int, end: int) -> pa.Array:
 
 
 def _all_nullable(arrow: pa.DataType) -> pa.DataType:
-    """The type with nulls allowed everywhere inside: which of them are faults is found later."""
+    """The type with nulls allowed everywhere inside; `value_faults` later finds the nulls that are
+    faults."""
     if types.is_struct(arrow):
         return pa.struct([(each.name, _all_nullable(each.type)) for each in arrow])
     if types.is_list(arrow):

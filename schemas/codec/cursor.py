@@ -1,13 +1,13 @@
-"""Where each datum of a chunk has been read to, and what can be read there, for all at once.
+"""Reads all datums of a chunk at once: a cursor knows the position reached in each datum.
 
     data    | datum 0 | datum 1 | ... | datum n-1 | 0 0 0 ... (PADDING zero bytes) |
               at^  end^                              ^ sink
 
 A cursor holds one position per datum. A datum that is bad, or that has to be read by itself, is
-marked, and its position moves to the sink, where everything reads as zero and empty. So the walk
-goes on for the others, and nothing that a bad datum claims is ever allocated. Only `length` and
-`finish` compare with the end. In between, a position may run a few bytes into the next datum, which
-costs nothing but that mark.
+marked as bad. Its position moves to the sink, where every number reads as zero and every text as
+empty. So the walk goes on for the other datums, and nothing that a bad datum claims is ever
+allocated. Only `length` and `finish` compare a position with the end of its datum. In between, a
+position may run a few bytes into the next datum. This does no harm: the datum is marked later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 PADDING: Final = 64
-"""Zero bytes behind the data: more than any number, double or decimal takes."""
+"""Zero bytes after the data: more bytes than any number, double or decimal takes."""
 _MORE: Final = 0x80
 _WORD_BYTES: Final = 8
 _CONTINUES: Final = np.uint64(0x8080808080808080)
@@ -42,7 +42,7 @@ _SQUEEZES: Final = tuple(
 
 
 class Chunk:
-    """The bytes that cursors of one call walk over."""
+    """The bytes of all datums of one call; cursors walk over them."""
 
     def __init__(self, datums: pa.BinaryArray) -> None:
         offsets = np.frombuffer(datums.buffers()[1], np.int32)[
@@ -59,20 +59,21 @@ class Chunk:
 
     @cached_property
     def words(self) -> Words:
-        """The eight bytes, little-endian, that begin at every byte."""
+        """For every position, the eight bytes that begin there, as a little-endian number."""
         return np.ndarray((len(self.data) - _WORD_BYTES + 1,), "<u8", self.data, strides=(1,))
 
     @cached_property
     def last_bytes(self) -> Ints:
-        """Positions of all bytes that could end a number."""
+        """Positions of all bytes that could be the last byte of a varint."""
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """Slices of the data: interleaved bounds are the offsets, every other slice is taken."""
+        """The slices of the data from `starts` to `ends`. Starts and ends alternate as the offsets
+        of one array, so every other element is taken."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
-        bounds[-1] = self.sink  # Arrow wants the last offset not to be a small one
+        bounds[-1] = self.sink  # Arrow needs a last offset that is not small
         every = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer]
         )
@@ -81,7 +82,8 @@ class Chunk:
 
 @dataclass(slots=True)
 class Cursor:
-    """One position per datum (or per item of datums); `bad` marks those that are given up."""
+    """One position per datum (or per item of datums); `bad` marks the datums that this path has
+    given up."""
 
     chunk: Chunk
     at: Ints
@@ -90,7 +92,7 @@ class Cursor:
 
     @classmethod
     def over(cls, chunk: Chunk) -> Cursor:
-        """At the first byte of every datum."""
+        """A cursor at the first byte of every datum."""
         at, end = chunk.bounds
         return cls(chunk, at, end, np.zeros(len(at), bool))
 
@@ -98,56 +100,59 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """A cursor of its own for some rows; `merge` brings its positions back."""
+        """A separate cursor for some rows; `merge` copies its positions back."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
-        """Takes over the positions of `other`, a selection of `rows`."""
+        """Takes over the positions of `other`, a cursor that `select(rows)` made."""
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:
-        """Gives rows up."""
+        """Marks the rows of the mask as bad, and moves their positions to the sink."""
         if mask.any():
             self.bad |= mask
             self.at[mask] = self.end[mask] = self.chunk.sink
 
     def finish(self) -> None:
-        """Gives up all that are not exactly at their end."""
+        """Marks all datums as bad whose positions are not exactly at their end."""
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:
-        """One byte each."""
+        """Reads one byte of each datum."""
         found: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         return found
 
     def fixed(self, size: int) -> Bytes:
-        """`size` bytes each, as rows of a matrix. `size` is small: this allocates for bad rows."""
+        """Reads `size` bytes of each datum, as rows of a matrix. `size` must be small, because the
+        matrix has bad rows too."""
         places = self.at[:, None] + np.arange(size)
         found: Bytes = self.chunk.data.take(places, mode="clip")
         self.at += size
         return found
 
     def word(self, size: int) -> Words:
-        """The next eight bytes each, of which the first `size` are taken."""
+        """The next eight bytes of each datum. The positions move on by `size` bytes."""
         words = self.chunk.words
         found: Words = words[np.minimum(self.at, len(words) - 1)]
         self.at += size
         return found
 
     def number(self) -> Ints:
-        """A zigzag varint each. Gives up those of more than 64 bits."""
+        """Reads a zigzag varint of each datum. Marks datums as bad whose varint has more than 64
+        bits."""
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if not rows.size:  # a byte each, an eighth of the work
+        if not rows.size:  # one byte each: an eighth of the work
             return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
         raw = first.astype(np.uint64)
         self._long_numbers(rows, raw)
         return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
 
     def length(self) -> Ints:
-        """A length each, checked against the end; zero where that fails."""
+        """Reads a length of each datum. A length that exceeds the datum marks it as bad and reads
+        as zero."""
         found = self.number()
         wrong = (found < 0) | (found > self.end - self.at)
         if wrong.any():
@@ -156,7 +161,8 @@ class Cursor:
         return found
 
     def index(self, count: int) -> Ints:
-        """The number of a branch or symbol, below `count`; zero where that fails."""
+        """Reads the number of a branch or symbol. A number that is not below `count` marks the
+        datum as bad and reads as zero."""
         found = self.number()
         wrong = (found < 0) | (found >= count)
         if wrong.any():
@@ -165,7 +171,8 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads on where a first byte was not the last: up to eight bytes in one word."""
+        """Reads varints of two to eight bytes, each in one word; longer ones go to
+        `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
         word = words[begin]
@@ -181,7 +188,7 @@ class Cursor:
             self._longest_numbers(rows[longer], begin[longer], value[longer], raw)
 
     def _longest_numbers(self, rows: Ints, begin: Ints, value: Words, raw: Words) -> None:
-        """Nine and ten bytes: all that 64 bits can take."""
+        """Reads varints of nine and ten bytes; 64 bits take no more."""
         data = self.chunk.data
         ninth = data.take(begin + 8, mode="clip").astype(np.uint64)
         tenth = data.take(begin + 9, mode="clip").astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Datums of a writer's schema as columns of a reader's."""
+"""Decodes datums of a writer's schema into columns of a reader's schema."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ Schema = str | dict[str, Any] | list[Any]
 
 
 class DatumReader:
-    """One pair of schemas. Holds no state between calls; may be used from several threads.
+    """Decodes for one pair of schemas. Holds no state between calls; may be used from several
+    threads.
 
-    Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns, and
-    `Unresolvable` where the reader's schema cannot take what the writer's gives.
+    Raises `SchemaInvalid` for an invalid schema, `SchemaUnsupported` for a schema that columns
+    cannot hold, and `Unresolvable` if the reader's schema cannot read the writer's.
     """
 
     def __init__(self, writer: Schema, reader: Schema) -> None:
@@ -33,9 +34,10 @@ class DatumReader:
         self._from_record, self._to_record = isinstance(written, Record), isinstance(read, Record)
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
-        """The rows of all good datums in the reader's columns, and which were bad and why.
+        """The rows of all good datums in the reader's columns, and the index and reason of each bad
+        datum.
 
-        A datum is also bad where its value has no place in the reader's schema.
+        A datum is also bad if its value does not fit the reader's schema.
         """
         decoded = self._codec.decode(datums)
         if self._is_same:

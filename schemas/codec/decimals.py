@@ -1,6 +1,5 @@
-"""Decimals of a column. Avro: two's complement, big-endian, as short as possible or of one size.
-Arrow: 16 or 32 bytes, little-endian.
-"""
+"""Converts the decimals of a column. Avro writes them in two's complement, big-endian, as short as
+possible or in the size of a fixed. Arrow has 16 or 32 bytes, little-endian."""
 
 from __future__ import annotations
 
@@ -13,9 +12,10 @@ from skidway.schemas.codec.cursor import Bytes, Ints, Mask
 
 
 def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa.Array, Mask]:
-    """(the decimals whose bytes end at `ends` in `data`, which are too long or too large).
+    """The decimals whose bytes end at `ends` in `data`, and a mask of those that are too long or
+    too large.
 
-    No bytes at all are a zero.
+    A decimal without bytes is zero.
     """
     width = arrow.bit_width // 8
     back = np.arange(width)
@@ -28,7 +28,8 @@ def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa
 
 
 def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
-    """(all bytes, the length of each) of decimals without nulls; `size`: that of the fixed."""
+    """The bytes of all decimals, and the length of each. `array` has no nulls; `size` is that of
+    the fixed."""
     width = array.type.bit_width // 8
     raw = np.frombuffer(array.buffers()[1], np.uint8)
     matrix = raw[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
@@ -42,7 +43,8 @@ def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
 
 
 def _resized(big_endian: Bytes, size: int) -> Bytes:
-    """The lowest `size` bytes; the precision was checked against the size of the fixed."""
+    """The lowest `size` bytes of each decimal; `decimal_type` checked the precision against the
+    size of the fixed."""
     width = big_endian.shape[1]
     if size <= width:
         return big_endian[:, width - size :]
@@ -51,14 +53,14 @@ def _resized(big_endian: Bytes, size: int) -> Bytes:
 
 
 def _exceeds(little_endian: Bytes, limit: int) -> Mask:
-    """Which numbers are not between -limit and limit, both excluded."""
+    """A mask of the numbers that are not between -limit and limit, both excluded."""
     words = np.ascontiguousarray(little_endian).view("<u8")
     high = words[:, -1].view(np.int64)
     return ~_less(words, high, limit) | _less(words, high, 1 - limit)
 
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
-    """Which numbers are below `limit`: the highest word that differs decides."""
+    """A mask of the numbers below `limit`: the highest word that differs decides."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

@@ -1,10 +1,10 @@
 """The fast path of encoding: flat records, through pyruhvro (Rust).
 
-pyruhvro only gets records of boolean, long, float, double and string columns, each perhaps
-nullable: the subset in which it is proven equal to the slow path. Other types are mapped to these
-where the bytes are the same: int, date, times and timestamps are longs, bytes are strings that
-nobody looks into, an enum is the number of its symbol, a record inside a record is its fields.
-Everything else (arrays, maps, fixed, nullable records, null) goes to
+pyruhvro only gets records of boolean, long, float, double and string columns, which may be
+nullable. For this subset tests prove it equal to the slow path. Other types are mapped to these
+where the bytes are the same: int, date, times and timestamps are longs, bytes become strings whose
+content is not checked, an enum becomes the number of its symbol, a record inside a record becomes
+its fields. All other records (with arrays, maps, fixed, nullable records, null) go to
 `skidway.schemas.codec.writing`, and so does a batch that raises `NotProven`.
 
 Datums are decoded by `skidway.schemas.codec.reading` alone.
@@ -35,12 +35,13 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """The fast path does not vouch for this input; the slow path has to decide."""
+    """The fast path is not proven for this input; the slow path has to encode it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireColumn:
-    """One column as pyruhvro sees it. `path` leads to it through records inside records."""
+    """One column as pyruhvro sees it. `path` holds the index of a field at each level of nested
+    records."""
 
     path: tuple[int, ...]
     kind: str
@@ -50,12 +51,12 @@ class WireColumn:
 
     @property
     def physical(self) -> str:
-        """The type that pyruhvro is told."""
+        """The column's type in the schema for pyruhvro."""
         return _PHYSICAL[self.kind]
 
 
 def wire_columns(record: Record) -> list[WireColumn] | None:
-    """The columns of a record in the proven subset; None for a record outside of it."""
+    """The columns of a record if it is in the proven subset; otherwise None."""
     found = list(_leaves(record, ()))
     return [each for each in found if each is not None] if found and None not in found else None
 
@@ -69,8 +70,9 @@ class FastPath:
         self._wire_schema = _wire_schema(columns)
 
     def encode(self, columns: list[pa.Array]) -> pa.BinaryArray:
-        """The datums of checked columns (no null where none may be, UTF-8). Raises `NotProven`."""
-        import pyruhvro  # only here: who decodes, as the loader does, need not have it
+        """The datums of checked columns: nulls only where the schema allows them, all strings
+        UTF-8. Raises `NotProven`."""
+        import pyruhvro  # only to encode: the loader may lack it
 
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)

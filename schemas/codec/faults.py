@@ -1,8 +1,8 @@
-"""Which rows of a column the schema does not take, although their types are right, and why.
+"""Finds the rows of a column that do not fit the schema although their types are right, and why.
 
-A null in a required place, a text that is not UTF-8, a symbol that the enum does not have, a union
-with no member set or with several, a key twice in a map, a time outside of its day: at any depth,
-each is a fault of the row.
+These are faults of a row, at any depth: a null in a required place, a text that is not UTF-8, a
+symbol that the enum does not have, a union with no member set or with several, a key twice in a
+map, a time outside of its day.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 
 class NotUtf8(str):
-    """The reason of a row with a string that is not UTF-8, wherever in the row it stands."""
+    """The reason for a row with a string that is not UTF-8, anywhere in the row."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
 
 
 def within(place: str, reason: str) -> str:
-    """The reason with the place in front of it, and of the same type."""
+    """The reason with the place in front of it. The result has the type of `reason`."""
     return type(reason)(f"{place}: {reason}")
 
 
@@ -121,7 +121,7 @@ def _map_faults(column: pa.MapArray, avro: Map) -> list[tuple[Mask, str]]:
 
 
 def _pairs(column: pa.MapArray) -> tuple[pa.Array, pa.Array, Ints]:
-    """(keys, values, whose they are) of the maps that are not null."""
+    """The keys and values of the maps that are not null, and for each pair the row of its map."""
     offsets = np.asarray(column.offsets)
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     keys, values = column.keys.slice(first, count), column.items.slice(first, count)

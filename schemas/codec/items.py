@@ -1,13 +1,13 @@
-"""Where the items of arrays and maps begin, for all rows of a chunk at once.
+"""Finds where the items of arrays and maps begin, for all rows of a chunk at once.
 
-An item's place is known only after the item before it was passed. Numbers are found by the bytes
-that end them (one look over the whole chunk), items of a fixed size by arithmetic. Of all others,
-the first items of all rows are passed together, then the second ones, and so on; blocks likewise.
-That pays while many rows take part: once fewer than `ROWS_MIN` rows have items or blocks left,
-these rows go to the reader of single datums.
+The position of an item is known only after the item before it has been passed. Numbers are found by
+the bytes that end them (one look over the whole chunk), items of a fixed size by arithmetic. Items
+of other types are passed in rounds: the first items of all rows together, then the second items,
+and so on. Blocks are passed in rounds too. Rounds pay while many rows take part: once fewer than
+`ROWS_MIN` rows have items or blocks left, these rows go to the reader of single datums.
 
-No count is trusted: a row must have enough bytes for the shortest form of all its items, and these
-may claim no more memory than `skidway.schemas.bounds` allows.
+No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
+items may claim no more memory than `skidway.schemas.bounds` allows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from skidway.schemas.codec.arrow import column_bytes
 from skidway.schemas.codec.cursor import Cursor, Ints, Mask
 
 ROWS_MIN: Final = 32
-"""Rows for which one more round of items costs less than reading their datums one by one."""
+"""Least number of rows for which one more round of items costs less than reading the rows' datums
+one by one."""
 EMPTY_ITEMS_FEW: Final = 32
-"""Items without bytes that a block may have here; a datum with more is read by itself."""
+"""Most items without bytes that a block may have here; a datum with more such items is read by
+itself."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
@@ -39,8 +41,8 @@ Finder = Callable[[Cursor, Ints], Ints]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The items of all rows: `cursor` stands at each item, `rows` holds the row of each, `offsets`
-    are the list's."""
+    """The items of all rows: `cursor` stands at each item, `rows` holds the row of each item, and
+    `offsets` are the offsets of the Arrow list."""
 
     cursor: Cursor
     rows: Ints
@@ -50,7 +52,8 @@ class Located:
 def locator(
     avro: AvroType, arrow: pa.DataType, *, is_map: bool = False
 ) -> Callable[[Cursor], Located]:
-    """Finds all items of arrays of `avro` (of maps: key and value) and passes the arrays."""
+    """Makes a function that finds all items of arrays of `avro` (or, with `is_map`, all keys and
+    values of maps) and moves the cursor past the arrays."""
     blocks = _Blocks(avro, column_bytes(arrow), is_map)
 
     def locate(cursor: Cursor) -> Located:
@@ -70,11 +73,12 @@ def locator(
 
 
 Blocks = list[tuple[Ints, Ints, Ints]]
-"""For each round of blocks: the rows that have one, how many items, where these begin."""
+"""For each round of blocks: the rows that have a block, the number of its items, and where these
+begin."""
 
 
 class _Blocks:
-    """Passes arrays of a type (or maps of it), block by block."""
+    """Passes arrays (or maps) of a type, block by block."""
 
     def __init__(self, avro: AvroType, column_bytes: int, is_map: bool) -> None:
         self._least = least_bytes(avro) + is_map
@@ -83,7 +87,7 @@ class _Blocks:
         self._find = _finder(avro, is_map)
 
     def over(self, cursor: Cursor) -> Blocks:
-        """Leaves the cursor behind the arrays."""
+        """Finds the items of the arrays, and moves the cursor past the arrays."""
         found: Blocks = []
         begin, totals = cursor.at.copy(), np.zeros(len(cursor), np.int64)
         rows, part = np.arange(len(cursor)), cursor
@@ -99,7 +103,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # now, before their items are given any room
+                part.fail(counts > 1)  # before memory is allocated for their items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -110,7 +114,8 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """(items of the next block, zero after the last; the end that it declares, or -1)."""
+        """The number of items of each row's next block (zero after the last block), and the end
+        that the block declares (-1 if none)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -125,7 +130,8 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """Rows with more items than their bytes allow (or with -2**63, which negation keeps)."""
+        """A mask of the rows that have more items than their bytes allow. A count of -2**63 is
+        wrong too, because it stays negative when it is negated."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
@@ -136,7 +142,7 @@ class _Blocks:
 
 
 def _in_order(found: Blocks) -> tuple[Ints, Ints]:
-    """(owners, starts) of all items, row after row."""
+    """The row (owner) and the start of each item, row after row."""
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     owners = np.concatenate([np.repeat(rows, counts) for rows, counts, _ in found])
@@ -145,7 +151,8 @@ def _in_order(found: Blocks) -> tuple[Ints, Ints]:
 
 
 def _finder(avro: AvroType, is_map: bool) -> Finder:
-    """(cursor at the first items, how many each row has) -> where each begins, row after row."""
+    """Makes a function that takes a cursor at the first items and the number of each row's items,
+    and returns where each item begins, row after row."""
     if is_map:
         value = _skipper(avro)
 
@@ -170,17 +177,17 @@ def _by_size(size: int) -> Finder:
 
 
 def _ranks(counts: Ints) -> Ints:
-    """0, 1, 2, ... in each row."""
+    """The rank of each item in its row: 0, 1, 2, ..."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) - np.repeat(ends - counts, counts)
 
 
 def _numbers(cursor: Cursor, counts: Ints) -> Ints:
-    """A number begins behind the byte that ends the one before."""
+    """Finds numbers: each begins after the byte that ends the number before."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
-    last = np.minimum(first + counts, len(stops)) - 1  # the padding has more stops than any row
+    last = np.minimum(first + counts, len(stops)) - 1  # the padding ends the last number
     places = np.repeat(first, counts) + _ranks(counts) - 1
     ranks = _ranks(counts)
     behind = stops[np.clip(places, 0, len(stops) - 1)] + 1
@@ -212,7 +219,7 @@ def _by_rounds(skip: Skip) -> Finder:
 
 
 def _fixed_size(avro: AvroType) -> int | None:
-    """Bytes that each value of the type takes, if all take the same."""
+    """The size in bytes of each value of the type; None if the values differ in size."""
     if isinstance(avro, Fixed):
         return avro.size
     if not isinstance(avro, Record):

@@ -1,7 +1,8 @@
-"""What the codec counts: which path each schema took, and how many datums each path did.
+"""Counters of the codec: the path that each schema took, and the number of datums that each path
+processed.
 
 Paths: `pyruhvro` (encodes flat records), `columns` (any schema, numpy and Arrow), `fastavro`
-(single datums that neither of them vouches for).
+(single datums that neither of the other paths is proven for).
 """
 
 from __future__ import annotations

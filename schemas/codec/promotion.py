@@ -1,8 +1,9 @@
-"""A primitive or fixed of the writer's as one of the reader's: Avro's promotions, logical types.
+"""Converts a column of a writer's primitive or fixed type to the reader's type: Avro's promotions
+and logical types.
 
 int -> long, float, double; long -> float, double; float -> double; string <-> bytes. Two logical
-types of one family (moments, times of day, decimals) keep the value; otherwise the bare number or
-the bare bytes are taken and read as the reader's logical type says.
+types of one family (moments, times of day, decimals) keep the value. In all other cases the bare
+number or bytes are taken and read as the reader's logical type.
 """
 
 from __future__ import annotations
@@ -43,11 +44,12 @@ _BARE: Final = {
 
 
 class NotPromotable(Exception):
-    """Avro has no way from the one type to the other."""
+    """Avro has no promotion from the writer's type to the reader's."""
 
 
 def promotion(writer: AvroType, reader: AvroType) -> Step:
-    """From the one type's column to the other's. Raises `NotPromotable`."""
+    """Makes the step that converts a column of the writer's type to the reader's. Raises
+    `NotPromotable`."""
     if writer.kind != reader.kind and reader.kind not in PROMOTIONS.get(writer.kind, ()):
         raise NotPromotable
     source, target = arrow_type(writer), arrow_type(reader)
@@ -68,7 +70,8 @@ def _cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _moments(column: pa.Array, target: pa.TimestampType) -> tuple[pa.Array, Unfit]:
-    """Local time stands for itself: its zone is nobody's."""
+    """Converts timestamps by their numbers. So a local time keeps its digits: it is not converted
+    between zones."""
     bare = column.view(pa.int64()).view(pa.timestamp(column.type.unit))
     made, unfit = _cast(bare, pa.timestamp(target.unit))
     return made.view(pa.int64()).view(target), unfit

@@ -1,13 +1,14 @@
-"""Datums to columns, all datums of a chunk at once: numpy over positions, no object per record.
+"""Decodes all datums of a chunk at once into columns: numpy computes on positions, and no record
+becomes a Python object.
 
-The schema is compiled into readers once. A reader moves a cursor over one type and gives that
-type's column. Where rows part ways (the branches of a union, arrays that are empty or not) a
-selection of them goes on by itself and is merged again. Items of arrays and maps are first located
-(`skidway.schemas.codec.items`), then read like rows of their own.
+The schema is compiled into readers once. A reader moves a cursor over the values of one type and
+returns the column of that type. Where rows differ (in the branch of a union, or because only some
+arrays are empty), a selection of the rows is read separately and then merged again. Items of arrays
+and maps are first located (`skidway.schemas.codec.items`), then read like rows of their own.
 
-A row is marked bad when its bytes are no datum, and also when they are of a rare form that is left
-to `rows`: many more items or blocks than most rows have, decimals with padding. `rows`
-decides about every one that is marked, so nothing is refused here for good.
+A row is marked bad when its bytes are no datum, and also when they have a rare form that is left to
+`rows`: many more items or blocks than most rows have, or decimals with padding. `rows` decides
+about every marked row, so this module refuses nothing for good.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _FLOATS: Final = {"float": "<f4", "double": "<f8"}
 
 
 def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
-    """(a column per reader, which rows are bad). No datum may be null; bad rows mean nothing."""
+    """One column per reader, and a mask of the bad rows. No datum may be null; the values of bad
+    rows have no meaning."""
     cursor = Cursor.over(Chunk(datums))
     columns = [reader(cursor) for reader in readers]
     cursor.finish()
@@ -41,7 +43,7 @@ def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa
 
 
 def reader_of(avro: AvroType, arrow: pa.DataType) -> Reader:
-    """Reads values of that type into arrays of exactly its Arrow type."""
+    """Makes a reader of values of that type, which returns arrays of exactly `arrow`."""
     if isinstance(avro, Union):
         return _union(avro, arrow)
     if isinstance(avro, Record):
@@ -204,7 +206,7 @@ def _after_branch(cursor: Cursor, inner: Reader) -> pa.Array:
 
 
 def _members(union: Union, arrow: pa.StructType) -> Reader:
-    """Each branch by itself; the other members are null there."""
+    """Reads each branch separately; in its rows the other members are null."""
     places = branches_of(union)
     readers = [
         reader_of(union.branches[at], field.type) for at, field in zip(places, arrow, strict=True)
@@ -225,7 +227,8 @@ def _members(union: Union, arrow: pa.StructType) -> Reader:
 
 
 def _chosen(cursor: Cursor, mask: Mask, inner: Reader, arrow: pa.DataType) -> pa.Array:
-    """What `inner` reads where `mask` is true; null elsewhere, where nothing is read."""
+    """Reads with `inner` the rows where `mask` is true; the other rows are null, and their
+    positions stay."""
     rows = np.flatnonzero(mask)
     if len(rows) == len(cursor):
         return inner(cursor)

@@ -1,17 +1,18 @@
-"""Schema resolution on columns: the writer's columns as the reader's schema wants them.
+"""Schema resolution on columns: turns columns of the writer's schema into columns of the reader's.
 
 The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice:
 
 - In a reader's union, a branch of the same type comes before one that needs a promotion, as in Avro
-  Java: an int stays an int where the union has both float and int.
+  Java: an int stays an int if the union has both float and int.
 - Logical types keep their values, not their numbers: a timestamp in milliseconds becomes the same
-  moment in microseconds, a decimal the same number with another scale, and a row in which that
-  would lose something is set apart. Between other logical types the bare numbers are taken.
+  moment in microseconds, a decimal the same number with another scale, and a row whose value would
+  lose something is set apart. Between other logical types the bare numbers are taken.
 
-A pair of schemas is compiled once, into steps. A step takes a column without nulls of its own
-(nulls belong to a union, which handles them) and returns the reader's column and the rows that do
-not fit. Schemas that cannot be resolved at all are refused when they are compiled. If only a branch
-of a writer's union cannot be resolved, its rows do not fit, as the specification wants it.
+A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
+reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)
+Schemas that cannot be resolved at all are refused when they are compiled. If only a branch of a
+writer's union cannot be resolved, the rows with that branch do not fit, as the specification
+demands.
 """
 
 from __future__ import annotations
@@ -48,11 +49,12 @@ Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
 
 
 class Unresolvable(SkidwayError):
-    """No datum of the writer's schema has a value in the reader's; the sentence names the place."""
+    """The reader's schema cannot read any datum of the writer's schema; the message names the
+    place."""
 
 
 def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
-    """From the writer's columns to the reader's. Raises `Unresolvable`."""
+    """Makes the step that turns the writer's column into the reader's. Raises `Unresolvable`."""
     if isinstance(writer, Union):
         return _from_union(writer, reader, path)
     if isinstance(reader, Union):
@@ -71,7 +73,8 @@ def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
 
 
 Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
-"""From the columns of the writer's record, and their length, to one field of the reader's."""
+"""Takes the columns of the writer's record and the number of their rows; returns one field's column
+of the reader's record."""
 
 
 def _child(writer: Record, reader: Field, path: str) -> Child:
@@ -147,7 +150,7 @@ def _map(writer: Map, reader: Map, path: str) -> Step:
 
 
 def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
-    """(offsets from zero, the row of each item)."""
+    """The offsets, which begin at zero, and the row of each item."""
     offsets = np.asarray(column.offsets)
     return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
 
@@ -190,7 +193,7 @@ def _mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
 
 
 def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Unqualified names count; an alias counts with its namespace."""
+    """Compares names without their namespaces, and aliases with theirs."""
     same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
     if not same and writer.name not in reader.aliases:
         where = f" at {path}" if path else ""
@@ -198,7 +201,8 @@ def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pa
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
-    """Into the branch of the same type, or else the first that it can be promoted to."""
+    """Makes the step into the branch of the same type; without such a branch, into the first branch
+    to which the writer's type can be promoted."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
@@ -231,7 +235,8 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
 
 
 def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
-    """Each branch has its own step; the rows of a branch that cannot be resolved do not fit."""
+    """Makes a step that has one step for each branch of the writer's union. The rows of a branch
+    that cannot be resolved do not fit."""
     members = branches_of(writer)
     steps = [_try(writer.branches[at], reader, path) for at in members]
     takes_null = reader.kind == "null" or _has_null(reader)

@@ -1,9 +1,10 @@
-"""One datum at a time, through fastavro: the last word on datums that no other path vouches for.
+"""Reads one datum at a time, with fastavro. This path decides about the datums that no other path
+is proven for.
 
-It tells good datums from bad ones, each with its reason. fastavro sees the schema without logical
-types: dates, times and timestamps travel as numbers, which Arrow converts for whole columns and
-without the limits of Python's own dates. Branches of a union are told apart by how they are
-wrapped: `{"member1": value}`, as a struct column takes it.
+It tells good datums from bad ones, and gives the reason for each bad one. fastavro gets the schema
+without logical types: dates, times and timestamps are read as numbers, which Arrow converts for
+whole columns and without the limits of Python's own dates. A value of a union is wrapped with the
+name of its branch, `{"member1": value}`, as a struct column takes it.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class Rows:
         self._weights = _weights(record)
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
-        """(columns of the good datums, reason by index of the others).
+        """The columns of the good datums, and the reason of each bad datum by its index.
 
-        Values in Python take many times the bytes of their datum, so at most `ROWS_BYTES_MAX` bytes
+        Python objects take many times the bytes of their datum, so at most `ROWS_BYTES_MAX` bytes
         of datums (or one datum that is longer) are read at once.
         """
         faults: Faults = {}
@@ -99,11 +100,11 @@ def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""What `default_value`, or Arrow with its result, raises for a bad default."""
+"""The errors for a bad default: from `default_value`, or from Arrow when it gets the result."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:
-    """What Arrow takes for the JSON default `value` of a checked schema."""
+    """The Python value that Arrow takes for the JSON default `value` of a checked schema."""
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
         return _default_member(avro, value)
     inner, _ = unwrapped(avro)
@@ -125,17 +126,19 @@ def default_value(avro: AvroType, value: Any) -> Any:
 
 
 def _default_member(union: Union, value: Any) -> Any:
-    """The first branch that takes the value, as the specification of defaults wants it."""
+    """The value as one of the first branch that it fits, as the specification demands for
+    defaults."""
     if value is None:
         return None
     for number, at in enumerate(branches_of(union)):
         if default_fault(union.branches[at], value) is None:
             return {member(number): default_value(union.branches[at], value)}
-    raise ValueError(f"{value} fits no branch")  # the parser lets none through
+    raise ValueError(f"{value} fits no branch")  # the parser refuses such defaults
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """Bytes in columns of each type of item; empty if no item can claim out of proportion."""
+    """The bytes in columns of each type of item, by the `id` of the type. Empty if no type can
+    claim more than `CLAIM_MAX` allows."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }
@@ -159,7 +162,8 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 
 
 def _incoming(avro: AvroType) -> Convert | None:
-    """From fastavro's Python value to one that Arrow takes; None where they are the same."""
+    """Makes the function that turns fastavro's Python value into one that Arrow takes; None if both
+    are the same."""
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
         return _to_member(avro)
     inner, _ = unwrapped(avro)

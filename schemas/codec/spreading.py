@@ -1,4 +1,4 @@
-"""Puts rows that were handled by themselves back into their places."""
+"""Puts rows that were handled separately back into their places."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def spread(column: pa.Array, mask: Mask) -> pa.Array:
-    """`column` at the rows where `mask` is true, null at the others."""
+    """An array with the values of `column` at the rows where `mask` is true, and null at the
+    others."""
     places = np.cumsum(mask) - 1
     if not pa.types.is_struct(column.type):
         return column.take(pa.array(places, mask=~mask))
@@ -20,15 +21,16 @@ def spread(column: pa.Array, mask: Mask) -> pa.Array:
 
 
 def null_of(arrow: pa.DataType) -> pa.Array:
-    """One null; what is not nullable inside of it has a value even there."""
+    """An array of one null. Inside a null struct, fields that are not nullable have a value."""
     return pa.array([None], arrow)
 
 
 def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
-    """Each part at the rows where its mask is true (never two), null where none is."""
+    """An array with the values of each part at the rows where its mask is true, and null at the
+    rows where no mask is. The masks do not overlap."""
     rows = len(parts[0][1])
     begin = sum(len(part) for part, _ in parts)
-    places = np.full(rows, begin)  # of the null behind all parts
+    places = np.full(rows, begin)  # the index of the null after all parts
     begin = 0
     for part, mask in parts:
         places[mask] = begin + np.arange(len(part))

@@ -1,4 +1,4 @@
-"""Checks of whole columns of texts: is each UTF-8, does a map have a key twice?"""
+"""Checks whole columns of texts: whether each is UTF-8, and whether a map has a key twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def utf8_faults(array: pa.Array) -> Mask | None:
-    """Which elements of a string array are not UTF-8; None if all are. Nulls are good."""
+    """A mask of the elements of a string array that are not UTF-8; None if all are. Nulls are
+    good."""
     raw = array.view(pa.binary())
     try:
         raw.cast(pa.string())
@@ -22,7 +23,8 @@ def utf8_faults(array: pa.Array) -> Mask | None:
 
 
 def repeated_keys(keys: pa.StringArray, rows: Any) -> Mask:
-    """Which pairs repeat an earlier key of the same map; `rows`: the row of each pair."""
+    """A mask of the pairs that repeat an earlier key of the same map; `rows`: the row of each
+    pair."""
     codes = keys.dictionary_encode()
     number = codes.indices.fill_null(0).to_numpy().astype(np.int64)
     joint = rows.astype(np.int64) * max(len(codes.dictionary), 1) + number

@@ -1,8 +1,8 @@
-"""Times of day: a number of milliseconds or microseconds after midnight, below one day.
+"""Times of day: numbers of milliseconds or microseconds after midnight, less than one day.
 
-Avro's bytes can hold any int or long in their place. Arrow's types cannot, and readers of files
-that are made of such values fail. So such a value is a fault of its row, on every path and both
-ways.
+Avro can encode any int or long as a time of day. Arrow's types cannot hold a number outside of the
+day, and programs that read files with such a number fail. So such a number is a fault of its row,
+on every path, in both directions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_time(avro: AvroType) -> bool:
 
 
 def checked_time(avro: AvroType, number: int) -> int:
-    """The number. Raises ValueError where it is no time of a day."""
+    """Returns the number. Raises ValueError if it is no time of a day."""
     if not 0 <= number < _DAY[arrow_type(avro).unit]:
         raise ValueError(NO_TIME_OF_DAY)
     return number

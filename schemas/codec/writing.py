@@ -1,12 +1,14 @@
-"""Columns to datums, a whole column at once: each type becomes fragments that are then joined.
+"""Encodes columns into datums, a whole column at once: each type gives fragments, which are then
+joined.
 
 A fragment holds some bytes for every row: a number, a text, the items of a list. A record's datum
 is the concatenation of its fields' fragments, which Arrow joins row by row. Nested values are
-encoded like rows of their own. The bytes of neighbouring items are neighbours, so a list is a
-fragment over the same bytes with wider slices, and a column with nulls has empty slices in between.
+encoded like rows of their own. The encoded items of a list are adjacent bytes, so the fragment of a
+list column uses the same bytes with wider slices. The fragment of a column with nulls has an empty
+slice for each null.
 
-Writers take arrays of exactly the schema's types that hold what `conform` lets through, and nothing
-else: no null in a required place, no unknown symbol, no key twice.
+Writers take only arrays of exactly the schema's types, with the values that `conform` lets through:
+no null in a required place, no unknown symbol, no key twice.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from skidway.schemas.codec.arrow import branches_of, decimal_type, is_nullable
 from skidway.schemas.codec.cursor import Ints, Mask, Words
 
 Fragment: TypeAlias = "pa.BinaryArray | pa.BinaryScalar"
-"""Bytes for every row; a scalar: the same for all of them."""
+"""Some bytes for every row. A scalar means the same bytes for all rows."""
 Writer = Callable[[pa.Array], list[Fragment]]
 
 EMPTY: Final = pa.scalar(b"", pa.binary())
 DATUM_BYTES_MAX: Final = 2**31 - 1
-"""All datums of a batch: Arrow's offsets have 31 bits."""
+"""Most bytes of all datums of a batch: Arrow's offsets have 31 bits."""
 _VIEWS: Final = {"int": pa.int32(), "long": pa.int64()}
 
 
@@ -58,7 +60,7 @@ def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
 
 
 def writer_of(avro: AvroType) -> Writer:
-    """Writes arrays of that type's Arrow type."""
+    """Makes the writer for columns of that type."""
     if isinstance(avro, Union):
         return _union(avro)
     if isinstance(avro, Record):
@@ -75,7 +77,7 @@ def writer_of(avro: AvroType) -> Writer:
 
 
 def _numbers(values: Ints) -> pa.BinaryArray:
-    """Each as zigzag varint."""
+    """Encodes each number as a zigzag varint."""
     return _varints(((values << 1) ^ (values >> 63)).view(np.uint64))
 
 
@@ -97,7 +99,7 @@ def _varints(rest: Words) -> pa.BinaryArray:
 
 
 def _of_one_size(data: Any, size: int) -> pa.BinaryArray:
-    """Rows of `size` bytes each."""
+    """An array whose values have `size` bytes each."""
     rows = data.nbytes // size
     offsets = np.arange(0, (rows + 1) * size, size, dtype=np.int32)
     return _binary(offsets, pa.py_buffer(data))
@@ -205,7 +207,8 @@ def _map(avro: Map) -> Writer:
 
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
-    """One block of a row's items and its end; the end alone where there are none."""
+    """For each row, one block of its items and the end of the blocks; for a row without items, only
+    the end."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)
     begin = _numbers(counts[counts > 0])
@@ -216,7 +219,8 @@ _END: Final = pa.scalar(b"\0", pa.binary())
 
 
 def _spread(part: pa.BinaryArray, mask: Mask) -> pa.BinaryArray:
-    """`part`'s bytes at the rows where `mask` is true, none at the others."""
+    """An array with the values of `part` at the rows where `mask` is true, and no bytes at the
+    others."""
     if len(part) == len(mask):
         return part
     places = np.zeros(len(mask) + 1, np.int64)

@@ -1,12 +1,13 @@
-"""The verbs of `skidway schemas`, by what a person wants to do.
+"""The verbs of `skidway schemas`, one module for each kind of work.
 
 Reading order: `connection` (options and settings that all verbs have), `arguments` (arguments that
 several verbs share), then `browse` (list, versions, get), `evolve` (register, check) with `verdict`
-(why not, and what instead), `configuration` (level, mode), `compare` (diff, infer), `who_uses`,
-`retire` (delete, undelete), and `backup` (dump, restore).
+(the reasons why a schema is incompatible, and advice), `configuration` (level, mode), `compare`
+(diff, infer), `who_uses`, `retire` (delete, undelete), and `backup` (dump, restore).
 
 Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
-configuration that cannot be used. Nothing is destroyed without `--yes`, or a person who answers y.
+configuration that cannot be used. A verb deletes only with `--yes`, or after a person has answered
+y.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
 
 
 def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """(subject, file) of each schema that the arguments name. Raises `UsageError`."""
+    """The subject and file of each schema that the arguments name. Raises `UsageError`."""
     if not args.by_name:
         if len(args.names) != 2:
             raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
@@ -64,8 +64,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def checked_text(file: str, *, has_references: bool = False) -> str:
-    """The text of a schema's file, checked before a registry is asked; a schema with references is
-    only checked to be JSON. Raises `SchemaInvalid`, which names the file."""
+    """The text of a schema's file, checked without a registry. A schema with references is only
+    checked to be JSON. Raises `SchemaInvalid`, which names the file."""
     text = schema_text(file)
     try:
         if has_references:
@@ -78,12 +78,12 @@ def checked_text(file: str, *, has_references: bool = False) -> str:
 
 
 def references(args: argparse.Namespace) -> tuple[Reference, ...]:
-    """What --reference names. Raises `UsageError`."""
+    """The references that --reference names. Raises `UsageError`."""
     return tuple(map(_reference, args.reference))
 
 
 def version_number(text: str) -> int | str:
-    """A version's number, or `latest`. Raises `UsageError`."""
+    """Reads a version's number, or `latest`. Raises `UsageError`."""
     if text == LATEST:
         return text
     if not (text.isascii() and text.isdigit()) or int(text) < 1:
@@ -92,7 +92,7 @@ def version_number(text: str) -> int | str:
 
 
 def schema_text(file: str) -> str:
-    """The text of a file, as it is. Raises `UsageError`, `SkidwayError`."""
+    """The unchecked text of a file. Raises `UsageError`, `SkidwayError`."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except OSError as error:

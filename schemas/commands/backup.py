@@ -1,4 +1,4 @@
-"""`skidway schemas dump|restore`: a registry as a file, and back."""
+"""`skidway schemas dump|restore`: writes a registry into a file, or restores it."""
 
 from __future__ import annotations
 
@@ -186,7 +186,8 @@ def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> 
 
 
 def _put(path: Path, data: bytes) -> None:
-    """Writes a file atomically, through links; a device or a pipe is written to, never replaced."""
+    """Writes a file atomically. A symbolic link stays, and its target is replaced. A device or a
+    pipe is written to, never replaced."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""`skidway schemas list|versions|get`: what is there."""
+"""`skidway schemas list|versions|get`: shows subjects, versions and schemas."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def deleted_versions(client: RegistryAdministration) -> list[Registered]:
 
 
 def live_numbers(client: RegistryAdministration, subject: str) -> set[int]:
-    """The versions that are not deleted; none where there is no such subject."""
+    """The versions of a subject that are not deleted; empty if the subject does not exist."""
     try:
         return set(client.versions(subject))
     except RegistryRefused as refused:

@@ -1,4 +1,5 @@
-"""`skidway schemas diff|infer`: what changed, and what a log looks like."""
+"""`skidway schemas diff|infer`: shows what differs between two schemas, and proposes a schema for a
+log."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _diff_files(args: argparse.Namespace) -> int:
-    """The argument that otherwise names the subject then names the new file."""
+    """Compares two files. With --against, the argument SUBJECT holds the name of the new file."""
     if args.file is not None or args.old is not None or args.new is not None or args.reference:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     new_name = args.subject

@@ -1,4 +1,5 @@
-"""`skidway schemas level|mode`: the settings of one subject, or of all without their own."""
+"""`skidway schemas level|mode`: the settings of one subject, or the global ones for all subjects
+without their own."""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ def _asked(args: argparse.Namespace) -> RegistryAdministration:
 
 
 def _show(args: argparse.Namespace, what: str, own: str | None, above: str | None) -> None:
-    """`set_for` says where the value is set: for the subject itself, or for all."""
+    """Prints the value that applies. `set_for` says where it is set: for the subject itself, or for
+    all."""
     is_own = own is not None and args.subject is not None
     row = {
         "subject": args.subject,

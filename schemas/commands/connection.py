@@ -1,4 +1,4 @@
-"""Which registry to ask, and as whom: options and a configuration file that all verbs share."""
+"""The registry's address and credentials: options and a configuration file that all verbs share."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name, else environment and profile, else the file in /etc.
+    """The registry that the options name; without them, the one in the environment or the profile;
+    without these, the one in the file in /etc.
 
-    If environment or profile name a registry, they also give the credentials, else the file does.
-    Raises `ConfigurationRefused`.
+    The credentials come from the environment and the profile if these name a registry, otherwise
+    from the file. Raises `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:

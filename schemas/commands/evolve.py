@@ -1,4 +1,5 @@
-"""`skidway schemas register|check`: a schema's next version."""
+"""`skidway schemas register|check`: registers a schema as the next version of a subject, or checks
+whether this is allowed."""
 
 from __future__ import annotations
 
@@ -58,14 +59,14 @@ def _register(args: argparse.Namespace) -> int:
 
 
 def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
-    """Registers a schema. If it is incompatible, the verdict is that of `check`."""
+    """Registers a schema. If it is incompatible, returns the verdict of `check`."""
     try:
         schema_id = client.register(asked.subject, asked.text, asked.takes)
     except RegistryRefused as refused:
         if refused.status != INCOMPATIBLE:
             raise
         why = verdict(client, asked, None)
-        if why.is_good:  # it has become compatible since; still, it is not registered
+        if why.is_good:  # compatible by now, but not registered
             raise
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)
@@ -118,8 +119,8 @@ def _check_files(args: argparse.Namespace) -> int:
 
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
-    """Runs `act` for each schema and prints the verdicts, also if the registry goes away midway.
-    The exit status is 1 if one verdict is bad."""
+    """Runs `act` for each schema and prints the verdicts, even if the registry becomes unreachable
+    midway. Returns exit status 1 if a verdict is bad."""
     found: list[Verdict] = []
     try:
         for each in asked:
@@ -134,7 +135,8 @@ def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], 
 
 
 def _one_of_several(asked: Asked, act: Callable[[Asked], Verdict]) -> Verdict:
-    """Turns an error into a bad verdict, so that the others get theirs. Raises `Unreachable`."""
+    """Turns an error into a bad verdict, so that the other schemas get their verdicts too. Raises
+    `Unreachable`."""
     try:
         return act(asked)
     except Unreachable:
@@ -153,7 +155,8 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Refuses an unknown subject: it takes every schema, so a mistyped name would pass."""
+    """Refuses an unknown subject: the registry finds every schema compatible with it, so the check
+    of a mistyped name would pass."""
     try:
         client.versions(subject)
     except RegistryRefused as refused:

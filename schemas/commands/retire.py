@@ -1,4 +1,4 @@
-"""`skidway schemas delete|undelete`: deletes versions, and brings them back."""
+"""`skidway schemas delete|undelete`: deletes versions, or restores softly deleted ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """Deletes softly first, as every registry demands; then, for ever, only what was agreed to."""
+    """Deletes softly first, as every registry demands. Then, with --permanent, deletes for ever
+    only the versions to which the person agreed."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)
@@ -108,7 +109,8 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
-    """The versions that the arguments name, ascending: (live ones, softly deleted ones)."""
+    """The versions that the arguments name, ascending: the live ones, and the softly deleted
+    ones."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)
     if args.version is not None:

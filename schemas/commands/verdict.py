@@ -1,4 +1,5 @@
-"""Whether a schema is compatible, why not, and what to write instead: for people and programs."""
+"""Says whether a schema is compatible, why not, and which schema would be: for people and
+programs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.compatibility import Level
 
 Version = int | str | None
-"""A number; `latest`; None: every version that the level compares, as for a registration."""
+"""A version's number, or `latest`. None means every version that the level demands, as for a
+registration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict: a document for programs, and a text for people."""
+    """The result for one schema: a document for programs, and a text for people."""
 
     is_good: bool
     document: dict[str, Any]
@@ -37,7 +39,7 @@ class Verdict:
 
 
 def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> Verdict:
-    """The registry's answer, with advice of our own."""
+    """The registry's answer. If the schema is not compatible, our own advice is added."""
     found = client.compatible(asked.subject, asked.text, version, asked.takes)
     advice = None
     if not found.ok:
@@ -47,7 +49,8 @@ def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> V
 
 
 def local_verdict(name: str, old: AvroType, new: AvroType, level: Level) -> Verdict:
-    """The verdict on two local schemas; `name` is the old one's. Raises `SchemaInvalid`."""
+    """The verdict on two local schemas; `name` is the name of the old schema's file. Raises
+    `SchemaInvalid`."""
     advice = advise(new, [(1, old)], level)
     return _verdict({"against": name}, name, [], advice, is_good=advice is None)
 
@@ -69,8 +72,8 @@ def _advice(
     takes: tuple[Reference, ...],
     version: Version,
 ) -> Advice | None:
-    """Our own advice. None if our check finds nothing (the registry has a rule that we do not
-    have), or cannot read an earlier version."""
+    """Our own advice. None if our check finds no fault (the registry has a rule that we do not
+    have), or if it cannot read an earlier version."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:
@@ -127,7 +130,8 @@ def _which(subject: str, version: Version) -> str:
 
 
 def _reason(message: str) -> str | None:
-    """The sentence in a registry's message; None for one that repeats the old schema."""
+    """The sentence in a registry's message; None for a message that only repeats the old schema or
+    the settings."""
     sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
     if sentence:
         return sentence[1]

@@ -1,4 +1,5 @@
-"""`skidway schemas who-uses`: who has a schema, who refers to it, and who writes it now."""
+"""`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference it, and
+which agents write it now."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def _ids(client: RegistryAdministration, args: argparse.Namespace) -> list[int]:
     if args.what.isascii() and args.what.isdigit():
         if args.version is not None:
             raise UsageError("--version goes with a subject: an id already names one schema.")
-        client.schema(int(args.what))  # raises if there is none
+        client.schema(int(args.what))  # raises if the id is unknown
         return [int(args.what)]
     numbers = client.versions(args.what, deleted=True) if args.version is None else [args.version]
     found = [client.version(args.what, each, deleted=True).id for each in numbers]
@@ -141,7 +142,7 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """Says what was looked at, because the rest may still hold the schema."""
+    """Says which records were looked at, because the others may hold the schema too."""
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."
     return (

@@ -1,4 +1,4 @@
-"""Which registry a command asks: --registry, the environment or the profile names it."""
+"""Chooses the registry of a command: --registry, the environment or the profile names it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
 
 
 def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
-    """(the registry's client, whether somebody named it). Raises ConfigurationRefused."""
+    """The registry's client, and whether an option, the environment or the profile named the
+    registry. Raises ConfigurationRefused."""
     known = profile.read()
     named = args.registry or known.schema_registry_url
     client = RegistryClient(
@@ -36,7 +37,7 @@ def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
 
 
 def security_of(known: Profile) -> Security:
-    """The credentials of a profile for the registry."""
+    """The profile's credentials for the registry."""
     return Security(
         known.schema_registry_user_info,
         known.schema_registry_ca,

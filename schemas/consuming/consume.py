@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _run_in_group(args: argparse.Namespace) -> int:
-    """Prints as a member of a group. Records that were printed are committed."""
+    """Prints records as a member of a group, and commits the offsets of the printed records."""
     if args.partition or args.offset is not None or args.since is not None:
         raise UsageError("a group gives each member its partitions and offsets: see groups reset")
     with connect(args) as client:
@@ -176,7 +176,8 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
 def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
-    """The first offset at or after a time in ms (or LATEST, EARLIEST); else the log end."""
+    """For each partition, the offset of the first record whose timestamp is at or after a time in
+    ms (or LATEST, EARLIEST). Without such a record, the log end offset."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]
@@ -189,7 +190,8 @@ def offsets_at(
 def _batches(
     fetcher: Fetcher, timeout_s: float | None
 ) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
-    """Batches as they come, until none came for `timeout_s` seconds (None: for ever)."""
+    """Yields batches as they arrive, until none has arrived for `timeout_s` seconds (None: for
+    ever)."""
     heard_at = time.monotonic()
     while timeout_s is None or time.monotonic() - heard_at < timeout_s:
         for fetched in fetcher.poll(LOOK_EVERY_MS):
@@ -209,7 +211,7 @@ def _write(
     *,
     as_json: bool,
 ) -> int:
-    """Writes the records of a batch from offset `begin` on, at most `left`; returns how many."""
+    """Writes at most `left` records of a batch, from offset `begin` on. Returns their number."""
     rows = [row for row in range(len(batch.offsets)) if batch.offsets[row] >= begin][:left]
     if not rows:
         return 0

@@ -1,4 +1,5 @@
-"""`skidway rejected show TOPIC`: the lines that did not fit, why, and where they stand."""
+"""`skidway rejected show TOPIC`: prints the lines that did not fit the schema, with the reason and
+the place in the log."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from skidway.schemas.topic_reading import read_ranges
 SUFFIX = ".rejected"
 LINES = 20
 LINE_CHARACTERS_MAX = 160
-"""Of a line in a table; --json has all of it."""
+"""Most characters of a line in a table; --json prints the whole line."""
 COLUMNS = ("time", "reason", "host", "file", "position", "line")
 
 
@@ -82,14 +83,16 @@ def _show(args: argparse.Namespace) -> int:
 def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """The last `most` records of each partition; those since a time if one is named."""
+    """For each partition, the range of the last `most` records; with `since`, only records since
+    that time."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}
 
 
 def _rows(codec: Codec, batch: DecodedBatch, begin: int) -> tuple[list[dict[str, Any]], int]:
-    """(the rejected lines of a batch from an offset on, how many records are none)."""
+    """The rejected lines of a batch from offset `begin` on, and the number of records that could
+    not be read as rejected lines."""
     wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)
     ids, datums = wire.split(batch.values.take(pa.array(wanted)))
     framed = np.flatnonzero(ids >= 0)

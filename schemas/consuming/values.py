@@ -1,4 +1,5 @@
-"""Values of records as Python has them: Avro by the schema id in front, anything else untouched."""
+"""Decodes the values of records into Python values: Avro values by the schema id in front; other
+values stay as they are."""
 
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
-"""Schemas kept; values of further schemas are printed as they are."""
+"""Most schemas in memory; values of further schemas are printed as they are."""
 
 
 class Registry(Protocol):
-    """What is asked of a schema registry."""
+    """The part of a registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
-        """The text of a registered schema. Raises SkidwayError when there is none."""
+        """The text of a registered schema. Raises SkidwayError if the registry gives none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value. If it was decoded, it has a schema_id, and `decoded` is what it holds."""
+    """One value. If it was decoded, it has a schema_id, and `decoded` is the result."""
 
     raw: bytes | None
     schema_id: int | None = None
@@ -40,16 +41,17 @@ class Value:
 
     @property
     def line(self) -> bytes:
-        """As one line for people: JSON of what was decoded, or the bytes."""
+        """The value as one line for people: the decoded value as JSON, or the bytes."""
         if self.schema_id is None:
             return self.raw or b""
         return json.dumps(plain(self.decoded), ensure_ascii=False).encode()
 
 
 class Values:
-    """Decodes by a registry. `note` is told each reason why values are printed as they are, once.
+    """Decodes values by the schemas of a registry. Calls `note` once with each reason why values
+    are printed as they are.
 
-    is_named: whether a person named the registry. One that nobody named may be away.
+    is_named: whether a person named the registry. If nobody did, the registry may be unreachable.
     """
 
     def __init__(
@@ -62,7 +64,8 @@ class Values:
         self._told: set[str] = set()
 
     def read(self, values: pa.BinaryArray) -> list[Value]:
-        """One for each. Raises Unreachable where a registry that was named does not answer."""
+        """Returns one `Value` for each value. Raises Unreachable if a registry that a person named
+        does not answer."""
         found = [Value(raw) for raw in values.to_pylist()]
         ids, datums = wire.split(values)
         for schema_id in np.unique(ids[ids >= 0]).tolist():
@@ -101,8 +104,8 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: bytes as text, or as base64 under another name, so that nothing is guessed;
-    times as RFC 3339, decimals as text."""
+    """The value as JSON can hold it: bytes as text, or as base64 under a name with `_base64`, so
+    that no reader has to guess; times as RFC 3339, decimals as text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):
@@ -117,7 +120,7 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: bytes) -> tuple[str, str]:
-    """(suffix of the value's name, text): none and UTF-8, or `_base64` and base64."""
+    """A suffix for the value's name, and the text: no suffix and UTF-8, or `_base64` and base64."""
     try:
         return "", value.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,5 @@
-"""The state that the records of a `_schemas` topic describe, and the records that describe it."""
+"""Turns the records of a `_schemas` topic into the state that they describe, and a state into
+records."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A version of a subject; `deleted`: softly."""
+    """A version of a subject. `deleted`: whether it is softly deleted."""
 
     subject: str
     version: int
@@ -29,7 +30,7 @@ class StoredVersion:
 
     @property
     def key(self) -> Key:
-        """Its subject and number."""
+        """The version's subject and number."""
         return self.subject, self.version
 
     def __str__(self) -> str:
@@ -38,10 +39,11 @@ class StoredVersion:
 
 @dataclass(slots=True)
 class Contents:
-    """A registry's whole content. Levels and modes by subject; None: for all others.
+    """A registry's whole content. `levels` and `modes` are by subject; the key None stands for all
+    other subjects.
 
-    `levels` are configurations with `compatibilityLevel`. `highest_id`: the highest id ever given
-    out, as far as is known. `passed_over` counts records of kinds that mean nothing here.
+    `levels` are configurations with `compatibilityLevel`. `highest_id`: the highest id that was
+    ever assigned, as far as is known. `passed_over` counts records of kinds that are ignored here.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class Contents:
     passed_over: Counter[str] = field(default_factory=Counter)
 
     def add(self, version: StoredVersion) -> None:
-        """Adds a version; it replaces one with its number."""
+        """Adds a version; replaces a version with the same number."""
         self.versions[version.key] = version
         self.highest_id = max(self.highest_id, version.id)
 
@@ -91,7 +93,8 @@ def records(contents: Contents) -> Iterator[Record]:
 
 
 def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
-    """By id, subject and version, but each after what it references."""
+    """The versions in the order of id, subject and version, except that each comes after the
+    versions that it references."""
     waiting = sorted(versions, key=lambda each: (each.id, each.subject, each.version))
     by_key = {each.key: each for each in waiting}
     done: dict[Key, StoredVersion] = {}
@@ -101,7 +104,7 @@ def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
 
 
 def only(contents: Contents, subjects: Iterable[str]) -> Contents:
-    """These subjects, and the versions of others that theirs refer to."""
+    """The contents of these subjects, and the versions of other subjects that they reference."""
     wanted = set(subjects)
     keys: dict[Key, StoredVersion] = {}
     for each in contents.versions.values():
@@ -118,7 +121,8 @@ def only(contents: Contents, subjects: Iterable[str]) -> Contents:
 def _place(
     version: StoredVersion, known: Mapping[Key, StoredVersion], done: dict[Key, StoredVersion]
 ) -> None:
-    """Puts into `done` what the version refers to, then itself. Iterative: chains may be long."""
+    """Puts into `done` the versions that the version references, directly and through others, then
+    the version itself. Iterative, because chains of references may be long."""
     stack: list[tuple[StoredVersion, bool]] = [(version, False)]
     open_now: set[Key] = set()
     while stack:

@@ -1,12 +1,12 @@
-"""One record of a `_schemas` topic, as a line of text and back.
+"""Converts records of a `_schemas` topic to lines of text, and back.
 
 Key kinds, with the values they have:
 
-    SCHEMA          subject, version      the version, or null: gone for ever
-    CONFIG, MODE    subject (null: all)   the setting, or null: not set
-    DELETE_SUBJECT  subject               every version up to `version` is softly deleted
-    CLEAR_SUBJECT   subject               its softly deleted versions are gone for ever
-    NOOP            -                     nothing; ours says `maxId`, the highest id ever given out
+    SCHEMA          subject, version      the version; null if it was deleted for ever
+    CONFIG, MODE    subject (null: all)   the setting; null if it was reset
+    DELETE_SUBJECT  subject               every version up to `version` was softly deleted
+    CLEAR_SUBJECT   subject               its softly deleted versions were deleted for ever
+    NOOP            -                     nothing; ours has `maxId`, the highest id ever assigned
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CONSOLE_NOISE: Final = "Processed a total of"
 
 
 class DumpRefused(SkidwayError):
-    """A dump that cannot be read or restored; one sentence that says where and why."""
+    """A dump that cannot be read or restored; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,22 @@ class Record:
 
 
 def line(record: Record) -> str:
-    """The record as one line, without its end."""
+    """The record as one line, without the line end."""
     return _text({"key": record.key, "value": record.value})
 
 
 def key_text(record: Record) -> str:
-    """The key as it stands in a `_schemas` topic."""
+    """The key as a `_schemas` topic holds it."""
     return _text(record.key)
 
 
 def value_text(record: Record) -> str | None:
-    """The value as it stands in a `_schemas` topic."""
+    """The value as a `_schemas` topic holds it."""
     return None if record.value is None else _text(record.value)
 
 
 def console_line(record: Record) -> str:
-    """The record as kafka-console-consumer prints it, and kafka-console-producer takes it."""
+    """The record as kafka-console-consumer prints it and kafka-console-producer reads it."""
     return f"{key_text(record)}\t{value_text(record) or 'null'}"
 
 
@@ -73,7 +73,7 @@ def read_lines(lines: Iterable[str]) -> Iterator[Record]:
 
 
 def record(key: str | bytes | None, value: str | bytes | None, where: str) -> Record:
-    """A topic's record. Raises `DumpRefused`, which begins with `where`."""
+    """Reads a topic's record. Raises `DumpRefused` with a message that begins with `where`."""
     if key is None:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
     return _record(_json(key, where, "key"), _json_or_none(value, where), where)
@@ -91,7 +91,8 @@ def _read_line(text: str, where: str) -> Record:
 
 
 def _columns(text: str, where: str) -> tuple[str, str]:
-    """Key and value of a line of the console consumer, without what it can print before them."""
+    """Key and value of a line of the console consumer, without the columns that it can print before
+    them."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
         parts.pop(0)

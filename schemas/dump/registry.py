@@ -1,4 +1,4 @@
-"""Reads a registry's contents over its REST API, and carries out steps there."""
+"""Reads a registry's contents over its REST API, and carries out the steps of a restore."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ IMPORT: Final = "IMPORT"
 READWRITE: Final = "READWRITE"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
-"""For a moment it holds the highest id of the dump, so that no id is given out twice."""
+"""For a moment this subject uses the highest id of the dump, so that the registry never assigns an
+id of the dump again."""
 
 Tell = Callable[[int, int], None]
-"""How much is done, of how much."""
+"""Called with how many steps are done, and how many there are."""
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Everything that the registry lists. Raises as the client does.
+    """Everything that the registry lists. Raises the client's errors.
 
-    Deleted versions are asked for before live ones: a version that comes or goes in between is
-    taken as the second answer has it. The level or mode of a subject without versions is not
-    listed.
+    The first request lists the deleted versions too, the second only the live ones. If a version is
+    added or deleted in between, the second answer counts. The level or mode of a subject without
+    versions is not listed.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -52,9 +53,11 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
 def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
-    """Takes the steps, with versions in mode IMPORT; the modes are set back in any case.
+    """Carries out the steps. Imports and deletes versions in mode IMPORT, and sets the modes back
+    even after an error.
 
-    Meanwhile nobody else can register, so nobody takes an id that the dump brings.
+    While the mode is IMPORT, nobody else can register a schema, so nobody else gets an id of the
+    dump.
     """
     total, done = len(planned.imports) + len(planned.deletions), 0
     with _importing(client, planned, there):
@@ -91,7 +94,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back. IMPORT comes from an interrupted restore, and ends with this one."""
+    """Sets a mode back. A mode IMPORT was left by an interrupted restore, so this restore ends
+    it."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -102,7 +106,8 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
 
 
 def _reset_mode(client: RegistryAdministration, subject: str) -> None:
-    """Older registries take a subject's mode away with its last live version."""
+    """Removes a subject's mode. Older registries have removed it already, with the subject's last
+    live version."""
     try:
         client.reset_mode(subject)
     except RegistryRefused as refused:
@@ -111,7 +116,7 @@ def _reset_mode(client: RegistryAdministration, subject: str) -> None:
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:
-    """Uses an id once, so that the registry gives out no id up to this one."""
+    """Uses an id once, so that the registry assigns only higher ids afterwards."""
     schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
     client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
     client.delete_subject(RESERVED_SUBJECT)
@@ -123,13 +128,14 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # the mode for all shows in every subject, and hides the subject's own
+        return  # this global mode hides the subject's own mode
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 
 
 def _to_set(level: dict[str, Any]) -> dict[str, Any]:
-    """GET says `compatibilityLevel`, PUT takes `compatibility`."""
+    """The configuration in the form for PUT: GET says `compatibilityLevel`, PUT takes
+    `compatibility`."""
     given = level.pop(LEVEL, None)
     return {**({} if given is None else {"compatibility": given}), **level}
 

@@ -1,8 +1,9 @@
-"""Which steps bring a registry to the state of a dump, or why none may be taken. Pure.
+"""Finds the steps that bring a registry to the state of a dump, or the conflicts that forbid a
+restore. Pure.
 
-If an id or a version means something else in the registry than in the dump, nothing at all is done.
-What the registry has beside the dump stays. Restoring the same dump again takes no step, so an
-interrupted restore is simply repeated.
+If an id or a version means another schema in the registry than in the dump, nothing at all is
+restored. Subjects and versions that only the registry has stay. Restoring the same dump a second
+time takes no step, so an interrupted restore is simply repeated.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from skidway.schemas.dump.contents import Contents, Key, StoredVersion, in_order
 from skidway.schemas.dump.records import DumpRefused
 
 NAMED_MAX: Final = 5
-"""Conflicts that a refusal names; it counts the others."""
+"""Most conflicts that a refusal names; it counts the others."""
 CONTEXT: Final = ":."
-"""How the name of a subject in another context begins."""
+"""The name of a subject in another context begins with these characters."""
 LEVEL: Final = "compatibilityLevel"
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What to do, in this order. `reserve`: the id up to which none may be given out again."""
+    """The steps of a restore, in this order. `reserve`: the registry must never again assign an id
+    up to this one."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -41,7 +43,8 @@ class Steps:
 
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
-    """The steps from `there` to `wanted`. Raises `DumpRefused` with every conflict counted."""
+    """The steps from `there` (the registry) to `wanted` (the dump). Raises `DumpRefused` with the
+    number of all conflicts."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])
@@ -70,9 +73,9 @@ def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
 
 
 def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
-    """What a registry with these schema types cannot keep, one sentence each.
+    """The contents that a registry with these schema types cannot keep, one sentence for each.
 
-    One that takes Avro alone is ours: it has one context, and no rules, tags or metadata.
+    A registry that only takes Avro is ours: it has one context, and no rules, tags or metadata.
     """
     ours = set(types) == {"AVRO"}
     return [
@@ -100,7 +103,8 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
 
 
 def supported(contents: Contents, types: Collection[str]) -> Contents:
-    """The contents without what `unsupported` names, and without what refers to that."""
+    """The contents without the parts that `unsupported` names, and without the versions that
+    reference these."""
     ours = set(types) == {"AVRO"}
     kept = Contents(highest_id=contents.highest_id, modes=dict(contents.modes))
     for each in in_order(contents.versions.values()):
@@ -114,7 +118,7 @@ def supported(contents: Contents, types: Collection[str]) -> Contents:
 
 
 def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
-    """Whether both mean the same, however they are spelled."""
+    """Whether both are the same schema, in whatever spelling."""
     if (one.schema_type, one.references) != (other.schema_type, other.references):
         return False
     return one.schema == other.schema or _spelled(one) == _spelled(other)
@@ -163,7 +167,8 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """One value for all spellings of a schema; a text that is no JSON (Protobuf) is its own."""
+    """A value that is the same for all spellings of a schema. For a text that is no JSON
+    (Protobuf), the text itself."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

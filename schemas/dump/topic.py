@@ -1,4 +1,5 @@
-"""The records of a `_schemas` topic, read and written: one partition, keyed, in order."""
+"""Reads and writes the records of a `_schemas` topic, which has one partition. All records have
+keys."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ TOPIC: Final = "_schemas"
 
 
 def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
-    """Every record up to the end that the topic has now. Raises `DumpRefused`, `Unreachable`."""
+    """Every record up to the current end of the topic. Raises `DumpRefused`, `Unreachable`."""
     tp = _only_partition(client, topic)
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset
@@ -28,7 +29,8 @@ def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
 def write_topic(
     bootstrap_servers: str, client: Client, records: Iterable[Record], topic: str = TOPIC
 ) -> int:
-    """Writes the records to an empty topic, which is made if it is not there; returns how many.
+    """Writes the records to an empty topic, and returns their number. Creates the topic if it does
+    not exist.
 
     Raises `DumpRefused` for a topic with records: a registry may be reading it.
     """

@@ -1,16 +1,16 @@
 """Proposes a schema for a log that has none: JSON lines, CSV or logfmt.
 
 - `lines`: lines of a file, however long they are
-- `formats`: a line to its values (`Format`, and which format a sample has)
-- `shapes`: what was seen at one place, merged over all lines
-- `naming`: names that Avro takes
-- `proposal`: a shape to an Avro schema
-- `inference`: `infer`, which puts it together and counts
+- `formats`: splits a line into its values, and detects the `Format` of a sample
+- `shapes`: the types of values at one place of a line, merged over all lines
+- `naming`: valid Avro names
+- `proposal`: turns a shape into an Avro schema
+- `inference`: `infer`, which combines these modules and counts lines
 
-One pass, in memory that the constants of these modules bound, whatever the file holds: no values
-are kept, only which types they have and how often. Whatever exceeds a bound is counted and
-reported, never silently taken for absent. A proposal is a draft for a person to read. It claims
-nothing that it cannot know (that a field may be missing tomorrow).
+Inference reads the file in one pass, and constants of these modules bound its memory for any file:
+it keeps no values, only their types and how often each occurs. Values beyond a bound are counted
+and reported, never silently taken for absent. A proposal is a draft for a person to read. It cannot
+know, for example, that a field may be missing tomorrow.
 """
 
 from skidway.schemas.inference.formats import Format, FormatUnknown

@@ -1,7 +1,8 @@
-"""A line to its values: JSON objects, CSV rows, logfmt pairs; and which of them a sample is.
+"""Splits lines into values (JSON objects, CSV rows, logfmt pairs), and detects the format of a
+sample.
 
-logfmt is `key=value key="some words"` (Brandur Leach, "logfmt", 2013); a bare key is true.
-CSV is RFC 4180 without line ends inside a value, because a log's record is a line.
+logfmt is `key=value key="some words"` (Brandur Leach, "logfmt", 2013); a key without a value means
+true. CSV is RFC 4180 without line ends inside a value, because each line of a log is a record.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final, NoReturn, Protocol
 from skidway.errors import SkidwayError
 
 NESTING_MAX: Final = 16
-"""Objects and arrays inside one another; a deeper line does not fit."""
+"""Most levels of objects and arrays inside one another; a line with more levels does not fit."""
 DELIMITERS: Final = ",;\t|"
 _PAIR = re.compile(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|\Z)')
 _NAME = re.compile(r"\s*[^\W\d][\w .-]{0,63}\Z")
@@ -24,7 +25,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
 
 
 class Format(Enumeration):
-    """What the lines of a log can be."""
+    """The formats that the lines of a log can have."""
 
     JSON = "json"
     CSV = "csv"
@@ -32,18 +33,20 @@ class Format(Enumeration):
 
 
 class FormatUnknown(SkidwayError):
-    """A sample in none of the formats."""
+    """A sample that has none of the formats."""
 
 
 class Unfit(Exception):
-    """A line that is not of its format. The reasons are few, so that they can be counted."""
+    """A line that does not have the log's format. There are few different reasons, so that they can
+    be counted."""
 
 
 class LineReader(Protocol):
     """Reads the lines of one file, in order."""
 
     typed: bool
-    """Whether values have types of their own; otherwise they are texts, to be recognised."""
+    """Whether the format gives values their types; otherwise all values are texts, whose types are
+    guessed."""
 
     def values(self, line: str) -> dict[str, Any] | None:
         """The values by name; None for a line that is no record (a header). Raises `Unfit`."""
@@ -52,7 +55,8 @@ class LineReader(Protocol):
 def detect(sample: Sequence[str]) -> Format:
     """The format that at least half of the sample's lines have. Raises `FormatUnknown`.
 
-    Prose with commas looks like CSV, so CSV takes a first line of names and most lines.
+    Prose with commas looks like CSV, so CSV is only detected if the first line holds names and at
+    least 70 % of the lines fit.
     """
     lines = [line for line in sample if line.strip()]
     for each, least in ((Format.JSON, 0.5), (Format.LOGFMT, 0.5), (Format.CSV, 0.7)):
@@ -74,7 +78,7 @@ def reader(kind: Format, sample: Sequence[str]) -> LineReader:
 
 
 class JsonLines:
-    """A JSON object a line."""
+    """Reads one JSON object from each line."""
 
     typed = True
 
@@ -91,7 +95,7 @@ class JsonLines:
 
 
 class Logfmt:
-    """Pairs of key and value; half of the words may be bare keys."""
+    """Reads pairs of key and value; up to half of the keys may have no value."""
 
     typed = False
 
@@ -111,7 +115,7 @@ class Logfmt:
 
 
 class CsvRows:
-    """Rows with as many values as the first line, which may hold their names."""
+    """Reads rows that have as many values as the first line. The first line may hold the names."""
 
     typed = False
 
@@ -187,7 +191,7 @@ def _row(line: str, delimiter: str) -> list[str]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The values of each line; none for a line that is no CSV."""
+    """The values of each line; an empty list for a line that is no CSV."""
     rows: list[list[str]] = []
     for line in lines:
         try:
@@ -198,7 +202,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that gives most lines as many columns as the first, at least two; or ""."""
+    """The delimiter with which most lines have as many columns as the first line, and at least two;
+    "" if there is none."""
     best, most = "", len(lines) / 2
     for delimiter in DELIMITERS:
         counts = [len(row) for row in _rows(lines, delimiter)]
@@ -209,6 +214,6 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _is_header(row: Sequence[str]) -> bool:
-    """Whether these are names: all there, none twice, none a number."""
+    """Whether the values are column names: none is empty, none occurs twice, none is a number."""
     names = [each.strip() for each in row]
     return all(names) and len(set(names)) == len(names) and not any(map(_NUMBER.match, names))

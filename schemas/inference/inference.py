@@ -1,4 +1,4 @@
-"""`infer`: lines in, a proposal and its figures out. One pass, no I/O of its own."""
+"""`infer`: makes a proposal and its figures from lines, in one pass. Has no I/O of its own."""
 
 from __future__ import annotations
 
@@ -23,32 +23,34 @@ SAMPLE_LINES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FieldFound:
-    """A field of the proposal. `place`: as in `order.lines[].price`, in the log's own names."""
+    """A field of the proposal. `place`: as in `order.lines[].price`, with the names that the log
+    uses."""
 
     place: str
     type: str
     lines: int
     share: float
-    """Of the lines that fit, 0 to 1."""
+    """The share of the fitting lines that have the field, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposal. `lines`: records that were read; `fitting`: those that it is made from."""
+    """A proposal. `lines`: number of records that were read; `fitting`: number of records that fit
+    the format, from which the proposal is made."""
 
     schema: dict[str, Any]
     format: Format
     lines: int
     fitting: int
     unfit: dict[str, int]
-    """Lines that are not of the format, by reason."""
+    """Number of lines that do not have the format, by reason."""
     fields: tuple[FieldFound, ...]
     left_out: int
-    """Values that the proposal has no field for, because there were too many."""
+    """Number of values for which the proposal has no field, because there were too many."""
 
     @property
     def text(self) -> str:
-        """The schema as JSON for people, which the registry takes."""
+        """The schema as JSON for people. The registry accepts this text."""
         return json.dumps(self.schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -59,10 +61,10 @@ def infer(
     namespace: str | None = None,
     kind: Format | None = None,
 ) -> Inference:
-    """A schema for these lines (`read_lines` gives them). `name`: of the record.
+    """Proposes a schema for these lines (`read_lines` gives them). `name`: the name of the record.
 
-    `kind`: their format; told by the first lines where it is None. Raises `FormatUnknown`, and
-    `SchemaInvalid` for a namespace that is none.
+    `kind`: the format of the lines; if it is None, it is detected from the first lines. Raises
+    `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
     """
     stream = iter(lines)
     sample = [*islice(stream, SAMPLE_LINES)]
@@ -84,7 +86,7 @@ def infer(
 
 
 class _Count:
-    """What was read so far."""
+    """Counts the lines that were read, and merges their shapes."""
 
     def __init__(self) -> None:
         self.shape, self.budget = Shape(is_root=True), Budget()
@@ -92,7 +94,7 @@ class _Count:
         self.unfit: Counter[str] = Counter()
 
     def read(self, lines: Iterable[bytes], made: LineReader) -> None:
-        """Merges every line; blank ones are no records."""
+        """Merges every line; blank lines are no records."""
         for line in lines:
             if not line.strip():
                 continue
@@ -118,7 +120,7 @@ def _text(line: bytes) -> str:
 
 
 def _fields(shape: Shape, avro: AvroType, place: str, lines: int) -> Iterator[FieldFound]:
-    """What was proposed for each place, and how often it is there."""
+    """The fields of the proposal, each with the number of lines that have it."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from _fields(shape, branch, place, lines)

@@ -1,4 +1,4 @@
-"""Lines of a file, one at a time, in bounded memory however long they are."""
+"""Reads the lines of a file, one at a time, in bounded memory for lines of any length."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 LINE_BYTES_MAX: Final = 1 << 20
-"""The agent's own largest line by default; a longer one does not fit."""
+"""Most bytes of a line: the agent's default. A longer line does not fit."""
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines without LF or CRLF. An over-long line is cut to `LINE_BYTES_MAX` + 1 bytes, by
-    which the caller recognises it."""
+    """Yields the lines without LF or CRLF. A line that is too long is cut to `LINE_BYTES_MAX` + 1
+    bytes; the caller recognises it by that length."""
     while line := file.readline(LINE_BYTES_MAX + 1):
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
             _skip(file)
@@ -21,6 +21,6 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _skip(file: BinaryIO) -> None:
-    """Reads to the end of the line that is under way."""
+    """Skips the rest of the current line."""
     while (rest := file.readline(LINE_BYTES_MAX)) and not rest.endswith(b"\n"):
         pass

@@ -1,4 +1,4 @@
-"""Valid Avro names for names that are not."""
+"""Makes valid Avro names from any names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def avro_name(text: str) -> str:
 
 
 def avro_names(texts: Iterable[str]) -> dict[str, str]:
-    """A name for each text, none twice; a text that is a name already keeps it."""
+    """A valid name for each text, each name only once. A text that is a valid name stays as it
+    is."""
     texts = [*texts]
     taken = {text for text in texts if avro_name(text) == text}
     names = {}

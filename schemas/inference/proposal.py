@@ -1,4 +1,5 @@
-"""A shape to an Avro schema: what the lines need, and no more."""
+"""Turns a shape into an Avro schema that takes the lines which were read, and not more than
+needed."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 class Proposal:
     """Makes one schema; owns the names of its records.
 
-    `typed`: whether the log's values have types of their own. Where all values are texts, a field
-    with several kinds of them becomes a string.
+    `typed`: whether the log's format gives values their types. If not, all values are texts, and a
+    field with several types becomes a string.
     """
 
     def __init__(self, name: str, namespace: str | None, *, typed: bool) -> None:
@@ -24,7 +25,7 @@ class Proposal:
         self._namespace = namespace
 
     def of(self, shape: Shape, lines: int) -> dict[str, Any]:
-        """The record of a log of so many lines."""
+        """The schema of a log of `lines` lines: a record."""
         made = self._record(shape, self._root, lines, top=True)
         return made if self._namespace is None else {**made, "namespace": self._namespace}
 
@@ -47,12 +48,12 @@ class Proposal:
         return {"type": "record", "name": self._free(name), "fields": fields}
 
     def _is_sparse(self, member: Shape, record: Shape) -> bool:
-        """Whether some of the record's values lack it, though each line has it."""
+        """Whether some values of the record lack the member, although each line has it."""
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """`instants`: whether times may be instants here. The agent's json parser turns text into
-        instants in the fields of a line, not further inside."""
+        """The Avro type of a shape. `instants`: whether times may become instants at this place.
+        The agent's json parser turns text into instants only in the top fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]
@@ -89,10 +90,10 @@ class Proposal:
 
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
-    """The types that all values need, merged: one number, one kind of time."""
+    """The types that the values need, merged: at most one type of number and one type of time."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
-    kinds -= set(numbers[:-1])  # the widest takes the others
+    kinds -= set(numbers[:-1])  # the widest type holds the others
     times = kinds & set(INSTANTS)
     if times:
         kinds -= times

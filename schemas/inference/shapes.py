@@ -1,7 +1,7 @@
-"""What was seen at one place of a log, merged over all its lines.
+"""The types of the values at one place of a log, merged over all its lines.
 
-A shape keeps no values: only which types they had, in how many lines, and for objects and arrays
-the shapes inside. A `Budget` bounds how many there are.
+A shape keeps no values. It keeps the types of the values and the number of lines that have the
+place; for objects and arrays, it keeps the shapes inside. A `Budget` bounds the number of shapes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any, Final
 
 SHAPES_MAX: Final = 10_000
-"""Places in one log: what comes beyond is counted and left out."""
+"""Most places in one log: values at further places are counted and left out."""
 MEMBERS_MAX: Final = 200
-"""Names in one object; an object with more is a map, because its names are data."""
+"""Most names in one object. An object with more names becomes a map, because its names are data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -29,14 +29,14 @@ INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 
 @dataclass(slots=True)
 class Budget:
-    """How many shapes may still be made; owned by one inference."""
+    """The number of shapes that one inference may still make."""
 
     left: int = SHAPES_MAX
     refused: int = 0
     """Values for which no shape was left."""
 
     def take(self) -> bool:
-        """Takes one; False if none is left."""
+        """Takes one shape from the budget; False if none is left."""
         if self.left:
             self.left -= 1
             return True
@@ -46,17 +46,17 @@ class Budget:
 
 @dataclass(slots=True)
 class Shape:
-    """One place. `kinds`: how many values were of each type, `null` among them."""
+    """One place of a log. `kinds`: the number of values of each type; `null` is a type too."""
 
     lines: int = 0
-    """Lines that have the place."""
+    """Number of lines that have the place."""
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the names in it are data; its one member is then the shape of all values."""
+    """Whether the object's names are data. Then its only member, "", is the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
-    """Whether it is a whole line, which is a record and never a map."""
+    """Whether the place is a whole line, which is always a record and never a map."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:
@@ -77,8 +77,8 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Takes in what was seen at another place. Both may be in the same lines, so the larger
-        number of lines counts, which is a lower bound."""
+        """Merges the shape of another place into this one. Both places may be in the same lines, so
+        the result has the larger number of lines: a lower bound."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count
@@ -115,7 +115,7 @@ class Shape:
             self.members[key].add(each, line, budget, typed=typed)
 
     def _as_map(self) -> None:
-        """From now on all names are data: one shape for all values."""
+        """Turns the object into a map: its names are data, and all values share one shape."""
         if self.is_map:
             return
         merged = Shape()
@@ -127,7 +127,7 @@ class Shape:
 def kind_of(value: Any) -> str:
     """The type of a JSON value; `double` for a whole number that is no long.
 
-    Never `int`: a datum of Avro has the same bytes for both, and counters outgrow it.
+    Never `int`: Avro encodes int and long in the same bytes, and counters outgrow an int.
     """
     if value is None:
         return "null"
@@ -143,7 +143,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """The type of a value that is written as text, where it is sure: `007` is no number."""
+    """The type of a value that is written as text. Only sure types count: `007` is a string, not a
+    number."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind
@@ -167,7 +168,7 @@ def instant(value: str) -> str | None:
 
 
 def _is_utf8(name: str) -> bool:
-    """Whether it can be written; JSON can hold half of a surrogate pair."""
+    """Whether the name can be encoded: JSON can hold half of a surrogate pair."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What answers requests: the store with its log, or memory alone."""
+"""The interface that answers requests: the store with its log does, or its memory alone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """Memory alone cannot answer: the log has to be asked."""
+    """Memory alone cannot answer; the log has to be read."""
 
 
 class Registry(Protocol):
-    """What answers requests: the store, or its memory."""
+    """Answers requests: the store, or its memory."""
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
         """The answer. Raises refusals."""
@@ -24,25 +24,27 @@ class Registry(Protocol):
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """The decision's answer, once its change is in the log. Raises refusals.
+        """Puts the decision's change into the log, then returns the decision's answer. Raises
+        refusals.
 
-        `ahead` runs before the decision: slow work that would make other writers wait.
+        `ahead` does slow work before the decision, so that other writers need not wait for it.
         """
 
 
 class Memory:
-    """What a store remembers. Never waits for the network: raises `NotFound` or `MustWait`."""
+    """Answers from the memory of a store. Never waits for the network: raises `NotFound` or
+    `MustWait` instead."""
 
     def __init__(self, ask: Callable[[Callable[[RegistryState], Any]], Any]) -> None:
         self._ask = ask
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """The answer as far as the log was read."""
+        """The answer from the entries that were read so far."""
         answer: Answer = self._ask(question)
         return answer
 
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Only the log knows."""
+        """Raises `MustWait`, because every write needs the log."""
         raise MustWait

@@ -1,4 +1,4 @@
-"""HTTP basic authentication (RFC 7617) before everything else that a request wants."""
+"""HTTP basic authentication (RFC 7617), which comes before all other work on a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64
-"""Passwords checked at once: a client that guesses many must not keep others waiting for long."""
+"""Most passwords that wait for their check or are checked: a client that guesses many passwords
+must not keep others waiting for long."""
 HEADER_BYTES_MAX: Final = 4096
 
 _refused = Counter(
@@ -69,7 +70,7 @@ class BasicAuthentication:
 
 
 def credentials(scope: Scope) -> tuple[str, str] | None:
-    """User and password of a request, or None where it has none that can be read."""
+    """User and password of a request; None if it has none or they cannot be read."""
     for name, value in scope["headers"]:
         if name.lower() == b"authorization" and len(value) <= HEADER_BYTES_MAX:
             method, _, encoded = value.partition(b" ")

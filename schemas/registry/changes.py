@@ -1,8 +1,8 @@
 """The entries of the registry's log: one change each, as JSON.
 
-Unknown keys are ignored and unknown kinds refused: an older registry must not misread what a newer
-one wrote. So all registries must be upgraded before an entry may have a new kind, or a new key that
-changes its meaning.
+Unknown keys are ignored, and entries of unknown kinds are refused, because an older registry must
+not misread an entry of a newer one. So all registries must be upgraded before an entry may have a
+new kind, or a new key that changes the entry's meaning.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.schemas.registry.kept import Reference
 from skidway.schemas.registry.modes import Mode
 
 ENTRY_BYTES_MAX: Final = 1_000_000
-"""ZooKeeper refuses requests of 1 MiB (jute.maxbuffer); path and header need some of it."""
+"""ZooKeeper refuses requests of 1 MiB (jute.maxbuffer); path and header need a part of that."""
 
 
 class EntryTooLarge(Exception):
@@ -31,7 +31,7 @@ class EntryTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionRegistered:
-    """A subject got a version. `schema` and `references` only with the first use of the id."""
+    """A subject got a version. Only the first entry with an id has `schema` and `references`."""
 
     subject: str
     version: int
@@ -56,7 +56,8 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A level was set for a subject, or (None) for all without their own; level None resets it."""
+    """A level was set for a subject, or, with subject None, for all subjects without their own.
+    Level None means that the level was reset."""
 
     subject: str | None
     level: Level | None
@@ -64,9 +65,10 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """A mode was set for a subject, or (None) for all without their own; mode None resets it.
+    """A mode was set for a subject, or, with subject None, for all subjects without their own. Mode
+    None means that the mode was reset.
 
-    `recursive`: every subject's own mode is removed, too.
+    `recursive`: every subject's own mode was removed, too.
     """
 
     subject: str | None
@@ -79,7 +81,8 @@ Change = VersionRegistered | VersionsDeleted | LevelSet | ModeSet
 
 @dataclass(frozen=True, slots=True)
 class LoggedChange:
-    """A change with the mark of the write that made it and its wall time in ms."""
+    """A change, with the unique mark of the write that made it, and the wall time of that write in
+    ms."""
 
     change: Change
     writer: str
@@ -96,7 +99,8 @@ def encode(entry: LoggedChange) -> bytes:
 
 
 def decode(content: bytes, number: int) -> LoggedChange:
-    """The entry of that number. Raises `StateRefused` for one that this version cannot read."""
+    """Reads the entry of that number. Raises `StateRefused` for an entry that this version cannot
+    read."""
     try:
         document = json.loads(content)
         read = _READERS[document["change"]]

@@ -1,7 +1,8 @@
-"""What lies under an id: a schema's text, and the schemas that it references.
+"""The schema that is stored under an id: its text, and the schemas that it references.
 
 A reference names a version of a subject, and means the schema that this version had when the
-reference was made: its id is kept with it. So a schema can be read for ever, whatever is deleted.
+reference was made. The reference keeps the id of that schema. So a schema can be read for ever,
+whatever is deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ ID_MAX: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The version of a subject whose types a schema uses, under the name that its writer gave."""
+    """A version of a subject whose types a schema uses. `name` is the name that the schema's author
+    gave to the reference."""
 
     name: str
     subject: str
@@ -32,7 +34,7 @@ Identity = tuple[str, tuple[Reference, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """A schema under its id. `needs`: what each of its references means, in their order."""
+    """A schema under its id. `needs`: the schemas that its references mean, in the same order."""
 
     id: int
     text: str
@@ -41,12 +43,12 @@ class Kept:
 
     @property
     def identity(self) -> Identity:
-        """What makes it this schema and no other."""
+        """The value that tells this schema from all others."""
         return self.text, self.references
 
     @property
     def guid(self) -> str:
-        """The same in every registry, computed as Confluent does: an MD5."""
+        """A GUID that is the same in every registry: an MD5, computed as Confluent does."""
         digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
         for each in self.references:
             digest.update(each.name.encode() + each.subject.encode())
@@ -55,7 +57,8 @@ class Kept:
 
 
 def everything_needed(needs: Iterable[Kept]) -> Iterator[Kept]:
-    """These schemas and all that they need in turn, each once; what is needed comes first."""
+    """These schemas and all schemas that they need in turn, each once. A needed schema comes before
+    those that need it."""
     done: set[int] = set()
     waiting = [(each, False) for each in reversed([*needs])]
     while waiting:

@@ -1,4 +1,4 @@
-"""Where clients connect: addresses, their sockets, and TLS."""
+"""The addresses where clients connect, their sockets, and TLS."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listener:
 
     @classmethod
     def of(cls, text: str) -> Listener:
-        """From http://host:port or https://host:port. Raises `ConfigurationRefused`."""
+        """Reads http://host:port or https://host:port. Raises `ConfigurationRefused`."""
         parts = urlsplit(text)
         try:
             port = parts.port
@@ -46,13 +46,14 @@ class Listener:
         return cls(str(parts.hostname), int(port or 0), parts.scheme == "https")
 
     def open(self) -> socket.socket:
-        """A socket that listens there. Raises one sentence that says who has the port."""
+        """A socket that listens on the address. If the port is taken, raises an error that says
+        which process has it."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             made = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
-            # Accepted sockets inherit it; asyncio sets it only on sockets that it made itself, and
-            # without it every answer on a kept connection waits 40 ms for the client's
-            # acknowledgement.
+            # Accepted sockets inherit TCP_NODELAY; asyncio sets it only on sockets that asyncio
+            # made itself. Without it, every answer on a kept connection waits 40 ms for the
+            # client's acknowledgement.
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
@@ -69,7 +70,7 @@ class TlsFiles:
     clients: ClientCertificates = "NONE"
 
     def context(self) -> ssl.SSLContext:
-        """For the server's side; TLS 1.2 or newer. Raises `ConfigurationRefused`."""
+        """The TLS context of the server, for TLS 1.2 or newer. Raises `ConfigurationRefused`."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self.clients != "NONE" and self.ca is None:
@@ -86,7 +87,7 @@ class TlsFiles:
         return context
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Certificate and key, for connections from now on. Raises `ConfigurationRefused`."""
+        """Loads certificate and key, for connections from now on. Raises `ConfigurationRefused`."""
         try:
             context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (OSError, ssl.SSLError) as error:
@@ -104,5 +105,5 @@ def _unusable(key: str, what: object, error: OSError) -> ConfigurationRefused:
 
 
 def _refuse_password() -> str:
-    """Keeps OpenSSL from asking for a password on the terminal; there may be none."""
+    """Keeps OpenSSL from asking for a password on the terminal; an encrypted key is refused."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

@@ -1,4 +1,4 @@
-"""What may be changed in a subject, or in all: Confluent's modes."""
+"""Confluent's modes, which say what may be changed in a subject or in all subjects."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ class Mode(Enum):
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """READONLY for every subject, whatever its own mode; has this meaning only when set for all."""
+    """READONLY for every subject, whatever the subject's own mode is. Has this meaning only when it
+    is set for all subjects."""
     IMPORT = "IMPORT"
-    """Schemas come with their ids and versions, from another registry."""
+    """Clients import schemas from another registry, with their ids and versions."""
     FORWARD = "FORWARD"
-    """IMPORT for a registry that another one keeps feeding; the same rules here."""
+    """IMPORT for a registry that another registry feeds continuously; the same rules as IMPORT
+    hold."""
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing changes."""
+        """Whether all changes are refused."""
         return self in (Mode.READONLY, Mode.READONLY_OVERRIDE)
 
     @property
     def takes_ids(self) -> bool:
-        """Whether schemas bring their ids."""
+        """Whether clients give the ids of schemas."""
         return self in (Mode.IMPORT, Mode.FORWARD)

@@ -1,4 +1,5 @@
-"""Schemas as types: parsed with the schemas that they reference, and cached."""
+"""Parses schemas into types, together with the schemas that they reference, and caches the
+types."""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
-"""Length of all texts whose types are cached; the types take some twenty times as much memory."""
+"""Most characters of all texts whose types are cached. The types take about twenty times as much
+memory."""
 NEEDED_MAX: Final = 100
-"""Schemas that one may reference, directly and through others."""
+"""Most schemas that one schema may reference, directly and through others."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
-"""Their texts together: a client that asks for the schema has to read them all."""
+"""Most characters of their texts together, because a client that asks for the schema has to read
+all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +31,17 @@ class Parsed:
     known: Mapping[str, Named]
 
     def canonical(self, *, normalize: bool = False) -> str:
-        """The text under which it is kept; types of referenced schemas are only named."""
+        """The text in which the schema is stored; it only names the types of referenced schemas."""
         return canonical(self.avro, self.known, normalize=normalize)
 
     def inlined(self) -> str:
-        """The same schema without references: it declares what it uses."""
+        """The same schema as a text without references, which declares all types that it uses."""
         return canonical(self.avro)
 
 
 class ParsedSchemas:
-    """A cache, safe to use from several threads; the least recently used schema goes first."""
+    """A cache of parsed schemas, safe to use from several threads. It drops the least recently used
+    schema first."""
 
     def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
         self._max = characters_max
@@ -51,7 +55,8 @@ class ParsedSchemas:
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:
-        """A kept schema's type. Raises `SchemaInvalid` for one that this version cannot read."""
+        """The type of a stored schema. Raises `SchemaInvalid` if this version cannot read the
+        schema."""
         with self._lock:
             if kept.id in self._parsed:
                 self._parsed.move_to_end(kept.id)
@@ -61,7 +66,7 @@ class ParsedSchemas:
         return parsed
 
     def new(self, text: str, needs: Iterable[Kept], *, check_defaults: bool = True) -> Parsed:
-        """A new text, parsed with the schemas that it references. Raises `SchemaInvalid`."""
+        """Parses a new text with the schemas that it references. Raises `SchemaInvalid`."""
         known: dict[str, Named] = {}
         declared_by: dict[str, int] = {}
         for kept in _bounded(needs):

@@ -6,9 +6,9 @@
 A user with several lines has several valid passwords. To change a password, add a line with the new
 one, tell the clients, and then remove the old line.
 
-Salt and hash are base64 without padding, as in the PHC string format. A check takes some 30 ms and
-16 MB, which makes guessing slow. Passwords that were right are remembered as a keyed digest, so a
-client pays only for its first request.
+Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
+16 MB, which makes guessing slow. A password that was right is remembered as a keyed digest, so only
+a client's first request needs the slow check.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Hash:
 
     @classmethod
     def read(cls, text: str) -> Hash:
-        """From its text. Raises ValueError."""
+        """Reads the text of a hash. Raises ValueError."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise ValueError(text)
@@ -71,7 +71,7 @@ class Hash:
         return cls(cost, block, parallel, _bytes(found["salt"]), _bytes(found["hash"]))
 
     def __str__(self) -> str:
-        """Its text."""
+        """The text of the hash."""
         made_with = f"ln={self.log2_n},r={self.block},p={self.parallel}"
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 
@@ -96,7 +96,7 @@ class Users:
     """The users of a file, which is read again when it changes. Safe to use from several threads.
 
     Raises `ConfigurationRefused` for a file that cannot be used. If the file becomes unusable
-    later, that is logged and the users stay as they were.
+    later, an error is logged and the users stay as they were.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,7 +109,7 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def remember(self, name: str, password: str) -> bool:
-        """Whether this password was already found right; fast."""
+        """Whether this password was already found right. Fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()
@@ -119,7 +119,7 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Whether this password is right; slow, and as slow for unknown names."""
+        """Whether this password is right. Slow, and as slow for unknown names."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

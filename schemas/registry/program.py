@@ -29,7 +29,8 @@ _log = log.get(__name__)
 
 
 def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
-    """Serves until asked to end. Raises one sentence for what keeps it from starting."""
+    """Serves until `shutdown` asks it to end. If it cannot start, raises an error with one sentence
+    that says why."""
     with contextlib.ExitStack() as stack:
         sockets: dict[bool, list[socket.socket]] = {False: [], True: []}
         for each in settings.addresses:
@@ -74,13 +75,13 @@ def _metrics(store: Store) -> Iterator[None]:
 
 
 class _StoreMetrics(Collector):
-    """Read at each scrape, so that nothing is counted twice."""
+    """Metrics of the store, which are computed at each scrape."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Sizes of the state, and whether writes are possible."""
+        """Sizes of the state, and whether ZooKeeper is connected."""
         subjects, last_id, parsed = self._store.read(
             lambda s: (len(s.subjects), s.last_id, s.parsed.characters)
         )

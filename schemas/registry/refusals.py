@@ -1,7 +1,8 @@
 """Everything that the registry refuses, with the status and code that Confluent's clients expect.
 
-Codes: Confluent's REST API reference. A final refusal is never a 5xx: clients would retry it for
-seconds. Texts are ours, except where clients are known to read them.
+Codes: Confluent's REST API reference. A final refusal never has a status 5xx, because clients would
+retry the request for seconds. The messages are our own, except where clients are known to read
+Confluent's.
 """
 
 from __future__ import annotations
@@ -19,30 +20,31 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Nothing there, as far as this registry has read the log."""
+    """Something does not exist, as far as this registry has read the log."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """The subject has no version that counts."""
+    """The subject does not exist, or the versions that it has do not count here (softly deleted
+    ones)."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 
 def version_not_found(version: int | str) -> Refusal:
-    """The subject has no such version."""
+    """The subject does not have this version."""
     return NotFound(40402, f"Version {version} not found.")
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """No schema of that id, or not under that subject."""
+    """No schema has that id, or the subject does not have that schema."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 
 
 def subject_was_deleted(subject: str) -> Refusal:
-    """A second soft deletion."""
+    """A request to delete a subject softly that is softly deleted already."""
     return NotFound(
         40404,
         f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
@@ -50,14 +52,14 @@ def subject_was_deleted(subject: str) -> Refusal:
 
 
 def subject_not_deleted(subject: str) -> Refusal:
-    """A permanent deletion before a soft one."""
+    """A request to delete a subject for ever that is not softly deleted yet."""
     return NotFound(
         40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
     )
 
 
 def version_was_deleted(subject: str, version: int) -> Refusal:
-    """A second soft deletion of a version."""
+    """A request to delete a version softly that is softly deleted already."""
     return NotFound(
         40406,
         f"Subject '{subject}' Version {version} was soft deleted. "
@@ -66,7 +68,7 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """A permanent deletion of a version before a soft one."""
+    """A request to delete a version for ever that is not softly deleted yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "
@@ -87,7 +89,7 @@ def mode_not_found(subject: str) -> Refusal:
 
 
 def reference_not_found(name: str, subject: str, version: int | None) -> Refusal:
-    """A schema references a version that is not there."""
+    """A schema references a version that does not exist."""
     which = "latest version" if version is None else f"version {version}"
     return NotFound(
         42201,
@@ -98,7 +100,7 @@ def reference_not_found(name: str, subject: str, version: int | None) -> Refusal
 
 
 def incompatible(subject: str, messages: list[str]) -> Refusal:
-    """The schema may not follow the subject's earlier ones."""
+    """The schema is incompatible with earlier schemas of the subject."""
     return Refusal(
         409,
         409,
@@ -108,12 +110,12 @@ def incompatible(subject: str, messages: list[str]) -> Refusal:
 
 
 def invalid_schema(why: str) -> Refusal:
-    """Not a schema, or one that cannot be kept."""
+    """A text that is no schema, or a schema that the registry cannot store."""
     return Refusal(422, 42201, f"Invalid schema: {why}")
 
 
 def invalid_version(version: str) -> Refusal:
-    """Neither a number from 1 on nor `latest`."""
+    """A version that is neither a number from 1 on nor `latest`."""
     return Refusal(
         422,
         42202,
@@ -123,7 +125,7 @@ def invalid_version(version: str) -> Refusal:
 
 
 def invalid_level(level: object) -> Refusal:
-    """Not a compatibility level."""
+    """A text that is no compatibility level."""
     return Refusal(
         422,
         42203,
@@ -133,7 +135,7 @@ def invalid_level(level: object) -> Refusal:
 
 
 def invalid_mode(mode: object) -> Refusal:
-    """Not a mode."""
+    """A text that is no mode."""
     return Refusal(
         422,
         42204,
@@ -148,7 +150,7 @@ def not_permitted(what: str) -> Refusal:
 
 
 def reference_exists(subject: str, version: int) -> Refusal:
-    """A deletion of what another schema references."""
+    """A request to delete a version that another schema references."""
     return Refusal(
         422,
         42206,
@@ -158,7 +160,7 @@ def reference_exists(subject: str, version: int) -> Refusal:
 
 
 def id_does_not_match(known: int, given: int) -> Refusal:
-    """An import of a schema that its subject has under another id."""
+    """A request to import a schema that its subject has under another id."""
     return Refusal(
         422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
     )
@@ -192,30 +194,30 @@ def not_acceptable() -> Refusal:
 
 
 def foreign_origin(origin: str) -> Refusal:
-    """A change that a page of another site asks for."""
+    """A change that a web page of another site requests."""
     return Refusal(403, 403, f"A page of {origin} may not change this registry")
 
 
 def unauthorized() -> Refusal:
-    """No user, or a wrong password."""
+    """A request without a user, or with a wrong password."""
     return Refusal(401, 401, "HTTP 401 Unauthorized")
 
 
 def too_busy() -> Refusal:
-    """More requests at once than the program takes; the client may try again."""
+    """More requests at once than the registry accepts; the client may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 
 def body_too_large(limit_bytes: int) -> Refusal:
-    """A request body past the limit; it is not read to its end."""
+    """A request body beyond the limit; the registry does not read it to its end."""
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 
 def body_too_slow(limit_s: float) -> Refusal:
-    """A request body that does not come; the client may try again."""
+    """A request body that does not arrive in time; the client may try again."""
     return Refusal(408, 408, f"The request body did not come within {limit_s:g} s")
 
 
 def store_away(why: str) -> Refusal:
-    """ZooKeeper is away: reads go on, writes can be tried again."""
+    """ZooKeeper is unreachable: reads are still answered, and the client may try writes again."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

@@ -1,9 +1,9 @@
-"""The registry's HTTP server: uvicorn, with the bounds that it lacks.
+"""The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
 
 uvicorn waits for ever for the head of a request, and for a client that does not read its answer;
-its own refusals are plain text. Here a head must come within `HEAD_WITHIN_S`, a client must go on
-reading its answer at least as often, there are at most `CONNECTIONS_MAX` connections, and every
-refusal has the registry's form.
+its own refusals are plain text. Here a head must arrive within `HEAD_WITHIN_S`, a client must read
+some of its answer at least once in `HEAD_WITHIN_S`, there are at most `CONNECTIONS_MAX`
+connections, and every refusal has the registry's form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
 HEAD_WITHIN_S: Final = 10.0
-"""From the connection, or from the first byte after it was idle, to the end of the head."""
+"""Longest time from the start of the connection to the end of the request's head. On a kept
+connection, `KEEP_ALIVE_S` are added."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0
@@ -59,13 +60,14 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """uvicorn calls this after each answer; its own timer ends with the next byte."""
+        """Starts our timer. uvicorn calls this after each answer; uvicorn's own timer ends with the
+        next byte."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is not HTTP in the registry's form."""
+        """Answers bytes that are not HTTP with an error in the registry's form."""
         status = http.HTTPStatus.BAD_REQUEST
         document = {"error_code": status.value, "message": msg}
         content = json.dumps(document).encode()
@@ -92,10 +94,11 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes the connection, unless a request is being answered or its answer is still being
-        read.
+        """Closes the connection, unless the registry is still answering a request, or the client is
+        still reading the answer.
 
-        A new period begins after each answer. A slow client keeps its connection while it reads.
+        A new period begins after each answer. A slow client keeps its connection as long as it goes
+        on reading.
         """
         if self.cycle is not None and not self.cycle.response_complete:
             return
@@ -108,7 +111,7 @@ class Protocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn on sockets of ours; leaves the signals to `skidway.service`."""
+    """uvicorn on sockets that we opened. It leaves signals to `skidway.service`."""
 
     def __init__(
         self, app: ASGIApp, tls: ssl.SSLContext | None, on_started: Callable[[], None]
@@ -148,17 +151,18 @@ def serve(
     shutdown: Shutdown,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answers on all sockets until shutdown; open requests then have `STOP_WITHIN_S`.
+    """Answers on all sockets until shutdown. Open requests then have `STOP_WITHIN_S` seconds to
+    end.
 
-    `on_started` is called once, when all of them are served.
+    `on_started` is called once, when all sockets are served.
     """
     take_descriptors()
     asyncio.run(_serve(app, plain, encrypted, tls, shutdown, on_started))
 
 
 def take_descriptors() -> None:
-    """Raises the limit on descriptors as far as the machine allows: with the default limit,
-    `CONNECTIONS_MAX` connections would leave none for reaching ZooKeeper again."""
+    """Raises the limit on file descriptors as far as the machine allows. With the default limit,
+    `CONNECTIONS_MAX` connections would leave no descriptor for a new connection to ZooKeeper."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -200,7 +204,8 @@ async def _serve(
 
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
-    """Gives new connections the certificate that lies there now; a bad one changes nothing."""
+    """Reads the certificate again when its file changes, for new connections. A bad certificate
+    changes nothing."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)
@@ -208,7 +213,7 @@ async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
             stamp = tls.stamp()
             if stamp != known:
                 known = stamp
-                tls.context()  # a pair that does not fit must not reach the one in use
+                tls.context()  # tests the files before the context in use gets them
                 tls.load(context)
                 _log.info("registry_certificate_read", certificate=str(tls.certificate))
         except (OSError, SkidwayError) as error:

@@ -1,4 +1,4 @@
-"""Settings of `skidway registry run`, under Confluent's names where they have one."""
+"""Settings of `skidway registry run`. A setting that Confluent has too has Confluent's name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RegistrySettings:
 
     @property
     def addresses(self) -> list[Listener]:
-        """The listeners, read. Raises `ConfigurationRefused`."""
+        """The listeners as addresses. Raises `ConfigurationRefused`."""
         return [Listener.of(each) for each in self.listeners]
 
     @property
@@ -105,7 +105,8 @@ class RegistrySettings:
 
     @property
     def users(self) -> Users | None:
-        """Who may use the registry; None: everybody. Raises `ConfigurationRefused`."""
+        """The users who may use the registry; None if everybody may. Raises
+        `ConfigurationRefused`."""
         if self.authentication == "NONE":
             return None
         if self.users_file is None:

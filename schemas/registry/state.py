@@ -1,8 +1,8 @@
-"""What the log means: subjects, versions, ids, levels, modes. Pure: changes in, answers out.
+"""The state that the log's entries describe: subjects, versions, ids, levels, modes. Pure.
 
-The state after n entries is the same in every registry. `apply` refuses an entry that cannot follow
-(`StateRefused`): a gap in the ids, or two schemas under one id, would mean that something else
-wrote to the log.
+The state after n entries is the same in every registry. `apply` refuses an entry that cannot come
+after the earlier ones (`StateRefused`): a gap in the ids, or two schemas under one id, would mean
+that some other program wrote to the log.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ class Subject:
 
 
 class RegistryState:
-    """Owned by one thread at a time (`skidway.schemas.registry.store` holds a lock around it).
+    """The registry's whole state. One thread at a time owns it (`skidway.schemas.registry.store`
+    holds a lock around it).
 
-    `default_level`, a setting of the program, holds where no level is set. `parsed` caches schemas
+    `default_level`, a setting of the program, applies if no level is set. `parsed` caches schemas
     as types and has a lock of its own.
     """
 
@@ -82,7 +83,8 @@ class RegistryState:
         self._referring: dict[tuple[str, int], set[int]] = {}
 
     def apply(self, change: Change) -> None:
-        """The state after one more entry. Raises `StateRefused` for one that cannot follow."""
+        """Applies one more entry. Raises `StateRefused` for an entry that cannot come after the
+        earlier ones."""
         if isinstance(change, VersionRegistered):
             self._register(change)
         elif isinstance(change, VersionsDeleted):
@@ -93,14 +95,14 @@ class RegistryState:
             self._set_mode(change)
 
     def id_of(self, identity: Identity) -> int | None:
-        """The id that this schema has or once had, in whatever subject.
+        """The id that this schema has or once had, in any subject.
 
-        If imports brought it under several ids: the one that was written last.
+        If imports gave the schema several ids, this is the id that was written last.
         """
         return self._ids.get(identity)
 
     def kept(self, schema_id: int) -> Kept | None:
-        """The schema of an id, whether any version uses it or not; None: no such id."""
+        """The schema of an id, whether any version uses it or not; None if the id is unknown."""
         return self._kept.get(schema_id)
 
     def schema(self, schema_id: int) -> Kept:
@@ -117,7 +119,7 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """(subject, version) that have this id, in order."""
+        """The subjects and versions that have this id, in order."""
         self.schema(schema_id)
         return sorted(
             (name, version)
@@ -126,9 +128,11 @@ class RegistryState:
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """Ids of the schemas that reference this version and have a live version, ascending.
+        """The ids of the schemas that reference this version and that a live version uses,
+        ascending.
 
-        While there are any, the version cannot change, so they all mean the same schema.
+        As long as there are any, this version cannot change, so all of these references mean the
+        same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)
@@ -145,11 +149,12 @@ class RegistryState:
         return Reference(name, subject, found.version, found.id)
 
     def needs(self, references: Iterable[Reference]) -> tuple[Kept, ...]:
-        """What references mean."""
+        """The schemas that these references mean."""
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
-        """Subjects with a live version, or with deleted ones only, or both."""
+        """The names of subjects. `live`: those with a live version. `deleted`: those with only
+        deleted versions."""
         return sorted(
             name
             for name, each in self.subjects.items()
@@ -157,7 +162,7 @@ class RegistryState:
         )
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
-        """Versions of a subject, ascending. Raises `NotFound` where there is none."""
+        """Versions of a subject, ascending. Raises `NotFound` if there is none."""
         known = self.subjects.get(subject)
         found = [] if known is None else [*(known.versions.values() if deleted else known.live())]
         if not found:
@@ -165,7 +170,7 @@ class RegistryState:
         return found
 
     def live(self, subject: str) -> list[Version]:
-        """Versions of a subject that are not deleted; none where there is no such subject."""
+        """Versions of a subject that are not deleted; empty if the subject does not exist."""
         known = self.subjects.get(subject)
         return [] if known is None else known.live()
 
@@ -184,11 +189,11 @@ class RegistryState:
         return self.subjects[subject].highest + 1 if subject in self.subjects else 1
 
     def level(self, subject: str | None) -> Level:
-        """The level that holds for a subject (None: for all that have none of their own)."""
+        """The level that applies to a subject (None: to all subjects without their own)."""
         return self.levels.get(subject) or self.levels.get(None) or self.default_level
 
     def mode(self, subject: str | None) -> Mode:
-        """The mode that holds for a subject (None: for all that have none of their own)."""
+        """The mode that applies to a subject (None: to all subjects without their own)."""
         above = self.modes.get(None, Mode.READWRITE)
         return above if above is Mode.READONLY_OVERRIDE else self.modes.get(subject, above)
 
@@ -199,8 +204,9 @@ class RegistryState:
         self._learn(change, imported=imported)
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
-        # A schema that returns replaces its deleted version, unless that one is referenced: readers
-        # look for it by subject and version (Confluent's registry deletes it all the same).
+        # If a schema is registered again under a subject where it was deleted, the new version
+        # replaces the deleted one. A deleted version that is referenced stays, because readers look
+        # for it by subject and version. (Confluent's registry removes it even then.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)
@@ -234,7 +240,7 @@ class RegistryState:
             else:
                 old = subject.versions[version]
                 subject.put(Version(old.version, old.id, deleted=True))
-        if not subject.versions:  # nothing is left: the subject begins anew
+        if not subject.versions:  # no version is left: the subject can begin anew
             del self.subjects[change.subject]
             self.levels.pop(change.subject, None)
             self.modes.pop(change.subject, None)

@@ -1,9 +1,9 @@
-"""The state in memory that follows the log, and the only way to change it.
+"""Keeps the state in memory, follows the log, and is the only way to change the state.
 
 Threads: kazoo's threads only wake the follower. The follower and the writers read the log, one at a
-time (`_log_lock`), and only they change the state. Any thread may read the state (`_state_lock`,
-which nobody holds while waiting for the network). A decision is made under `_log_lock` alone: the
-state cannot change meanwhile, and readers need not wait.
+time (`_log_lock`), and only they change the state. Any thread may read the state under
+`_state_lock`, which no thread holds while it waits for the network. A decision is made under
+`_log_lock` alone: the state cannot change meanwhile, and readers need not wait.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from skidway.schemas.registry.state import RegistryState
 ATTEMPTS_MAX: Final = 1000
 """Each attempt that fails means that another registry's write succeeded."""
 FOLLOW_EVERY_S: Final = 30.0
-"""How often the follower looks without being woken, should a watch ever get lost."""
+"""Longest time in seconds between two looks of the follower at the log, in case a watch gets
+lost."""
 AHEAD_MAX: Final = 256
-"""Entries asked for at once while catching up."""
+"""Most entries that are requested at once while catching up."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How long a request waits for others that read or write the log: two answers of ZooKeeper's."""
+"""How many seconds a request waits for other requests that read or write the log: the time of two
+answers of ZooKeeper."""
 
 _log = log.get(__name__)
 _conflicts = Counter(
@@ -69,10 +71,11 @@ class Log(Protocol):
 
 
 class Store:
-    """Reads the whole log when made; follows it from `start` to `close`.
+    """Reads the whole log when it is made, and follows the log from `start` to `close`.
 
-    Raises `Unreachable` if the log cannot be read then, `StateRefused` if it makes no sense.
-    If the log stops making sense later, writing ends (`failed`); what was read before stays.
+    The constructor raises `Unreachable` if the log cannot be read, and `StateRefused` if the log is
+    invalid. If the log becomes invalid later, the store refuses writes (`failed`), and still
+    answers from the entries that it read before.
     """
 
     def __init__(self, entries: Log, clock: Clock, default_level: Level = Level.BACKWARD) -> None:
@@ -97,17 +100,17 @@ class Store:
 
     @property
     def entries(self) -> int:
-        """How many entries of the log the state stands for."""
+        """The number of the log's entries that were applied to the state."""
         return self._read
 
     @property
     def connected(self) -> bool:
-        """Whether the log is there, so that writes can be tried."""
+        """Whether the log is reachable, so that writes can be tried."""
         return self._entries.connected
 
     @property
     def failed(self) -> SkidwayError | None:
-        """Why the log cannot be followed any more, or None."""
+        """The reason why the log cannot be followed any more; None if it can."""
         return self._failed
 
     def start(self) -> None:
@@ -123,15 +126,15 @@ class Store:
 
     @property
     def memory(self) -> Memory:
-        """Answers from memory alone, without waiting."""
+        """A registry that answers from memory alone, without waiting."""
         return Memory(self._ask)
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """The answer from memory; if that finds nothing, asks once more after reading newer
-        entries.
+        """Answers from memory. If memory has no answer, reads newer entries and tries once more.
 
-        Another registry may have served the client a moment ago. So while ZooKeeper is away, nobody
-        knows what does not exist: 503, not 404. Raises refusals.
+        Another registry may have served the client a moment ago. So while ZooKeeper is unreachable,
+        this registry cannot know that something does not exist, and answers 503 instead of 404.
+        Raises refusals.
         """
         before = self._read
         try:
@@ -145,10 +148,10 @@ class Store:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Decides, puts the change into the log, and returns the answer once it is there.
+        """Decides, appends the change to the log, and then returns the answer.
 
-        Runs the decision again whenever another registry was first. `ahead` runs once, before
-        anything that makes other writers wait. Raises refusals.
+        Decides again whenever another registry wrote the entry first. `ahead` runs once, before
+        this write makes other writers wait. Raises refusals.
         """
         self._refuse_if_away()
         if ahead is not None:
@@ -164,12 +167,12 @@ class Store:
         raise store_away("too many other writers")
 
     def _decided(self, decide: Callable[[RegistryState], Decision]) -> Decision:
-        """The decision. If it changes nothing, or is a refusal, it is made on all that the leader
-        knows.
+        """Makes the decision. A refusal, or a decision that changes nothing, is made again if
+        ZooKeeper's leader has newer entries.
 
-        A server of the ensemble may lag behind. A change that was decided on an old state cannot be
-        created, since its number is taken. A refusal creates nothing, so nothing would show that it
-        was decided on an old state.
+        A server of the ensemble may lag behind the leader. If a change was decided on an old state,
+        its entry cannot be created, because the number is taken. A refusal creates no entry, so
+        nothing would show that it was decided on an old state.
         """
         refusal: Refusal | None = None
         try:
@@ -210,7 +213,7 @@ class Store:
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
         try:
-            self._refuse_if_away()  # it may have gone while we waited for the lock
+            self._refuse_if_away()  # ZooKeeper may have gone meanwhile
             yield
         except (Unreachable, StateRefused) as error:
             _log.warning("registry_log_failed", reason=str(error), entries=self._read)
@@ -226,7 +229,7 @@ class Store:
         except EntryTooLarge as error:
             raise too_large(error.size_bytes, ENTRY_BYTES_MAX) from None
         created = self._entries.create(number, content)
-        if not created:  # another registry was first, or our own answer was lost
+        if not created:  # another registry was first, or ZooKeeper's answer was lost
             (found,) = self._entries.read(number, 1) or [b""]
             created = found == content
         if created:
@@ -234,8 +237,8 @@ class Store:
         return created
 
     def _refuse_if_cut(self) -> None:
-        """Refuses a log that was set back: entries never vanish or change, and a write after lost
-        entries would use their ids again."""
+        """Refuses a log that was set back. Entries must never vanish or change: after lost entries,
+        a write would use their ids again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
         self._entries.sync()  # a server that lags behind knows less than we do
@@ -248,7 +251,7 @@ class Store:
             raise self._failed
 
     def _catch_up(self) -> None:
-        """Applies every entry that is there. Raises `Unreachable`, `StateRefused`."""
+        """Applies all new entries of the log. Raises `Unreachable`, `StateRefused`."""
         self._refuse_if_cut()
         ahead = 1
         while True:
@@ -280,10 +283,10 @@ class Store:
     def _follow(self) -> None:
         while True:
             self._wake.clear()
-            if self._closed:  # asked after clearing, so that the wake of `close` is never lost
+            if self._closed:  # read after `clear`, so that the wake of `close` is never lost
                 return
             try:
-                if self.connected:  # otherwise it would only wait; the session's return wakes us
+                if self.connected:  # otherwise wait: the session's return wakes us
                     with self._log_lock:
                         self._catch_up()
                         self._entries.watch(self._read + 1, self._wake.set)

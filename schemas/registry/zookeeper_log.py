@@ -1,8 +1,9 @@
 """The registry's log as nodes of ZooKeeper: `/skidway/schemas/log/<ten digits>`, from 1 on.
 
-A node is created once and never altered, so creating the next number is the compare-and-set that
-every registry's writes go through. Every wait is bounded. A request that ZooKeeper does not answer
-in time raises `Unreachable`; it may have taken effect all the same.
+A node is created once and never altered, so creating the node of the next number is a
+compare-and-set, and every write of every registry is one. Every wait is bounded. If ZooKeeper does
+not answer a request in time, `Unreachable` is raised; the request may have taken effect all the
+same.
 """
 
 from __future__ import annotations
@@ -30,15 +31,17 @@ class ZookeeperLog:
 
     @property
     def connected(self) -> bool:
-        """Whether ZooKeeper is there, as far as the session knows."""
+        """Whether ZooKeeper is connected, as far as the session knows."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
-        """Puts an entry at that number; False if there is one, which may be our own."""
+        """Creates the entry with that number; False if it exists already. It may then be our own,
+        from a request whose answer was lost."""
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:
-        """Up to `count` entries from `first` on, without a gap, asked for all at once."""
+        """Up to `count` entries from `first` on, up to the first missing one. All are requested at
+        once."""
         get = self._coordinator.client.get_async
         pending = [get(_path(number)) for number in range(first, first + count)]
         contents = []
@@ -50,18 +53,20 @@ class ZookeeperLog:
         return contents
 
     def count(self) -> int:
-        """How many entries there are; more may have come since."""
+        """The number of entries. Other registries may have added some meanwhile."""
         found = _answer(self._coordinator.client.exists_async(ROOT))
         return 0 if found is None else int(found.children_count)
 
     def sync(self) -> None:
-        """After this, reads know all that ZooKeeper's leader had acknowledged before."""
+        """Waits until our ZooKeeper server has all entries that the leader acknowledged before this
+        call."""
         _answer(self._coordinator.client.sync_async(ROOT))
 
     def watch(self, number: int, wake: Callable[[], None]) -> None:
-        """Calls `wake` on a thread of kazoo's when that entry comes; at once if it is there.
+        """Calls `wake` on a thread of kazoo's when that entry is created; at once if it exists
+        already.
 
-        Only the last `wake` is called, however often somebody watches.
+        Only the `wake` of the last call is called.
         """
         self._wake = wake
         exists = self._coordinator.client.exists_async
@@ -73,12 +78,12 @@ class ZookeeperLog:
         self._coordinator.on_state(lambda _state: wake())
 
     def _on_event(self, _event: Any) -> None:
-        # kazoo keeps a set of watchers per node: one and the same method is one watcher.
+        # kazoo keeps a set of watchers for each node, so the same method is there only once.
         self._wake()
 
 
 def _nobody() -> None:
-    """The `wake` that is called before anybody watches."""
+    """The `wake` before the first call of `watch`: it does nothing."""
 
 
 def _answer(pending: Any) -> Any:

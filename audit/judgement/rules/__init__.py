@@ -1,14 +1,14 @@
 """The rules of a bucket's verdict, one module each. Pure.
 
-Each yields its findings on one agent's part of a bucket, from the facts of the topic:
+Each rule yields its findings on one agent's part of a bucket, from the facts of the topic:
 
     topic_facts     the evidence of one topic, and what is expected there
     sender_numbers  numbers without holes, and chains without gaps
-    epochs          what lies between an agent's old epoch and its new one
-    doublings       lines that two agents may have delivered
-    losses          what an agent declared lost
+    epochs          lines between an agent's old epoch and its new one
+    doublings       lines that two agents may both have delivered
+    losses          lines that an agent declared lost
     seals           whether the agent has sealed the bucket
     without_origin  records that no agent seals
     equation        every tier has counted the same records
-    rejects         a warning of too many rejects
+    rejects         warns of too many rejects
 """

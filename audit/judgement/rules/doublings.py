@@ -1,24 +1,29 @@
-"""Doublings: which buckets may hold lines that an agent delivered after another one had. Pure.
+"""Doublings: finds the buckets that may hold lines which an agent delivered a second time, after
+another agent had delivered them. Pure.
 
-Announcements say who may have read the same bytes, and from when until when (rereading). The
-agent's own numbers say which buckets these lines went to, whatever event times they have:
+Announcements show which agents may have read the same bytes, and during which time (rereading). The
+numbers of the agent's own deltas show which buckets these lines went to, whatever event times the
+lines have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
                      at   deltas that may count lines    deltas after S count none:
-                          for a second time              all that had lain there is in those before
+                          for a second time              all those bytes are in earlier deltas
 
-    L   the last seal noted before the other one began (none: from the first delta on)
-    S   the first seal noted after the other one was heard last: it vouches that all bytes that lay
-        in the files are delivered and in deltas, including those that the other one had read
+    L   the last seal that the agent noted before the other agent began; if there is none, all
+        deltas from the first on may count such lines
+    S   the first seal that the agent noted after the other agent was heard last: it vouches that
+        all bytes that the files had are delivered and in deltas, including all bytes that the other
+        agent had read
 
-A bucket that no delta between L's `at` and S touched holds no such line. Until there is an S, every
-later delta may; so while both agents are heard, nothing is cleared. If the agent set bytes apart
-before S, that seal does not vouch that they were read, so it is no S: they may be read later.
+A bucket that no delta between L's `at` and S touched holds no such line. As long as there is no S,
+every later delta may hold such lines; so while both agents are heard, no bucket is cleared. If the
+agent set bytes apart before a seal, the seal does not vouch that these bytes were read, because
+they may be read later. So this seal is no S.
 
-The times order the messages of two agents by the clock of their host. If that was set back between
-them, a second rule still holds: a line has one event time, so a bucket in which both agents counted
-is in doubt. (Lines without a time of their own get the time of reading; only they rest on the
-clock.)
+The times order the messages of two agents by the clock of their host. If that clock was set back
+between two messages, a second rule still holds: a line has only one event time, so a bucket in
+which both agents counted lines is in doubt. (Lines without an event time of their own get the time
+of reading, so only these lines depend on the clock.)
 """
 
 from __future__ import annotations
@@ -35,8 +40,8 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The numbers, as (epoch, number), between which lines may count twice: above `after` and
-    below `before` (None: no end yet)."""
+    """The range of (epoch, number) in which an agent's deltas may count lines twice: above `after`
+    and below `before` (None: no end yet)."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None
@@ -47,7 +52,7 @@ class _Stretch(NamedTuple):
 
 
 class Doublings:
-    """The doublings of one topic; asked bucket by bucket."""
+    """The doublings of one topic."""
 
     def __init__(self, evidence: Evidence, topic: TopicEvidence) -> None:
         self._evidence = evidence
@@ -60,8 +65,8 @@ class Doublings:
     def reasons(
         self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
     ) -> Iterator[str]:
-        """Why records that this agent counted in a bucket may be there a second time; by_agent:
-        what all agents counted in it."""
+        """The reasons why records that this agent counted in a bucket may be there a second time.
+        by_agent: the counts of all agents in the bucket."""
         if agent not in self._topic.rereadings or not by_agent.get(agent):
             return
         if self._meets_its_group(agent, by_agent):

@@ -1,7 +1,8 @@
-"""Epochs: what lies between an agent's old epoch and its new one. Pure.
+"""Epochs: finds buckets with lines between an agent's old epoch and its new one. Pure.
 
-An agent takes a new epoch if its state is an older copy. What the old epoch did after that copy,
-and what the new one delivered before its first seal, may count twice or not at all.
+An agent begins a new epoch if its state is an older copy. Lines that the old epoch delivered after
+that copy was made, and lines that the new epoch delivered before its first seal, may count twice or
+not at all.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from skidway.audit.judgement.verdict import Finding, Status
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent: what lies between each two consecutive epochs of it."""
+    """Findings on one agent, for each two consecutive epochs of it."""
     epochs = facts.epochs.get(agent, [])
-    if epochs and epochs[0].epoch > 1:  # what was before it has left no trace
+    if epochs and epochs[0].epoch > 1:  # earlier epochs left no trace
         epochs = [epochs[0]._replace(epoch=0), *epochs]
     for old, new in pairwise(epochs):
         until = [x for x in facts.seals[agent] if x.epoch == old.epoch]

@@ -12,7 +12,8 @@ from skidway.audit.topic.messages import Tier
 
 
 def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
-    """What each place counted of an agent in a bucket; None: it never reported the topic."""
+    """The counts of each place for one agent in a bucket; None if the tier never reported the
+    topic."""
     sums: dict[Place, Sums | None] = {}
     for tier in facts.tiers:
         if tier is Tier.AGENT:
@@ -28,7 +29,7 @@ def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
 
 
 def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
-    """Findings on one agent: which places' sums differ, which tiers never reported the topic."""
+    """Findings on one agent: places whose sums differ, and tiers that never reported the topic."""
     known = [
         (place, x or Sums())
         for place, x in sums.items()
@@ -50,7 +51,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         words = reasons.difference(first, expected, place, found)
         name = reasons.name_of_difference(words, expected, found)
         gravity = _gravity(place)
-        if not is_sealed and found.count >= expected.count:  # it is the first that lacks some
+        if not is_sealed and found.count >= expected.count:  # then the first place lacks records
             gravity = max(gravity, _gravity(first))
         yield Finding(gravity, words, name)
         yield from _gap(facts, place)
@@ -67,7 +68,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
 
 
 def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
-    """The newest gap that may be why this place is short."""
+    """The newest gap that may be the reason why this place lacks records."""
     senders = {key for x in facts.places if x.place == place for key in x.senders}
     gaps = [note for note in facts.topic.gaps if note.sender in senders]
     if gaps:
@@ -76,7 +77,7 @@ def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
 
 
 def _gravity(place: Place) -> Status:
-    """How grave it is that a place lacks something."""
+    """The status of a finding about records that a place lacks."""
     return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
 
 

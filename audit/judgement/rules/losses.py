@@ -1,4 +1,4 @@
-"""Losses: what an agent declared lost, and the buckets to which it may belong. Pure."""
+"""Losses: finds the buckets to which lines may belong that an agent declared lost. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent: each loss that it declared and that may belong to the bucket."""
+    """Findings on one agent: each loss that the agent declared and that may belong to the
+    bucket."""
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
@@ -29,7 +30,7 @@ def _of_loss(
     prior = before[-1] if before else None
     begin, end = _span(facts, note, prior)
     inside = (begin is None or start + size > begin) and start <= end
-    if not inside:  # a lost line may be older than those that came between
+    if not inside:  # it may be older than lines that came between
         inside = _touched_between(tallies, agent, note, prior)
     if inside:
         lost = loss.certainty is Certainty.LOST
@@ -38,9 +39,12 @@ def _of_loss(
 
 
 def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
-    """Event times that the lost lines can have, both ends included; None: however old.
+    """The first and the last event time that the lost lines can have; the first is None if the
+    lines can be of any age.
 
-    They reach back before the seal by the agent's lateness or by ours, whichever is larger."""
+    The first time is before the last seal, by the agent's lateness or by the policy's, whichever is
+    larger.
+    """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:
         begin = prior.sealed_until
@@ -55,7 +59,7 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta touched the bucket since the seal before the loss and up to the loss."""
+    """Whether a delta touched the bucket between the last seal before the loss and the loss."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

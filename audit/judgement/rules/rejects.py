@@ -1,4 +1,5 @@
-"""Rejects that somebody should look at: they arrived, but not as rows where people look. Pure."""
+"""Rejects: warns if there are too many. Rejects have arrived, but not as rows where people look for
+them. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ from skidway.audit.topic.messages import Tier
 def warnings(
     found: BucketVerdict, parents: Iterable[TopicEvidence], share: float
 ) -> Iterator[Finding]:
-    """One for everybody who rejected more than this share of a bucket's records.
+    """A warning for each place, and for the agents, if they rejected more than this share of a
+    bucket's records.
 
-    parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected. A
-    retired output no longer warns.
+    parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected.
+    There is no warning for a retired output.
     """
     for place, sums in found.places().items():
         if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
@@ -34,9 +36,9 @@ def _warning(rejects: int, records: int, who: str) -> Finding:
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
-    """Lines in the same bucket that were not rejected: what the agents sent, or what the sender
-    with the most counted, if the agents have reported less so far. (Only epochs of agents add up.)
-    """
+    """The number of lines in the same bucket that were not rejected: the agents' count, or the
+    count of the sender that counted most, if the agents have reported less so far. (Counts of
+    several epochs are added up only for agents.)"""
     agents, others = 0, Counter[SenderKey]()
     for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
         for key, tally in tallies.items():

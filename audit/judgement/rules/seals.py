@@ -19,7 +19,7 @@ TOO_YOUNG = Finding(
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent: what its newest seal does not vouch for."""
+    """Findings on one agent: why its newest seal does not vouch for the bucket."""
     seals = facts.seals.get(agent)
     if not seals:
         yield _waiting(facts, agent, bucket, "the agent has not sealed this topic yet", 0)
@@ -39,8 +39,9 @@ def findings(
 
 
 def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
-    """Whether nothing comes after the seal: the agent said so, and nobody waits for it. If the
-    topic was made again and the agent spoke of the new one, it also has to have sealed that."""
+    """Whether nothing comes after the seal: the agent said so, and nobody waits for the agent any
+    more. If the topic was deleted and created again and the agent mentioned the new topic, the
+    agent must have sealed the new topic, too."""
     if not newest.final or not facts.expectation.is_gone(agent):
         return False
     spoke = any(agent in topic.agents for topic in facts.related)
@@ -50,7 +51,8 @@ def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
 def _waiting(
     facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
 ) -> Finding:
-    """Open while the agent lives; unknown once it is silent and the bucket is due."""
+    """A finding that is open while the agent lives, and unknown once the agent is silent and the
+    bucket is due."""
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
     if facts.now_ms < deadline:

@@ -1,4 +1,4 @@
-"""Numbers and chains: what must be there of every sender whose counts hold. Pure."""
+"""Numbers and chains: finds missing messages of the senders whose counts are used. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent's epochs, and on every sender whose counts of the topic hold."""
+    """Findings on one agent's epochs, and on every sender whose counts of the topic are used."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.places:
@@ -27,7 +27,8 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on the deltas of one bucket: each names the one before that touched the bucket."""
+    """Findings on missing deltas of one bucket: each delta names the delta before that touched the
+    bucket."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
@@ -68,7 +69,8 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """Whether a seal of a later epoch of the agent shows that this one cannot touch the bucket."""
+    """Whether a seal of a later epoch of the agent shows that this epoch's messages cannot touch
+    the bucket."""
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
@@ -76,5 +78,5 @@ def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
 
 
 def _remark(finding: Finding) -> Finding:
-    """The finding as a remark, for a retired place: nobody waits for it."""
+    """The finding as a remark, for a retired place, for which nobody waits."""
     return Finding(Status.COMPLETE, f"{finding.reason} (retired)")

@@ -1,4 +1,4 @@
-"""What the rules look at: the evidence of one topic, and what is expected there. Pure."""
+"""The facts that the rules use: the evidence of one topic, and what is expected there. Pure."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 Tallies = dict[SenderKey, Tally]
-"""What each sender counted of one agent in one bucket."""
+"""The counts of each sender for one agent in one bucket."""
 
 
 class TopicFacts:
     """The facts of one source topic, for all of its buckets.
 
-    tiers: where its records must be counted. now_ms: the present, see clocks.present_ms. ahead_ms:
-    how far event times can be ahead, by the larger of the agents' bounds and ours. topic: its
-    evidence; related: also that of the topic whose lines it has as rejects. expectation: who must
-    have sealed it. places: who counts it where, and what is retired; needed: tiers in which a place
-    that is not retired may still have to take it. epochs: of each agent, oldest first. seals: the
-    usable ones of each agent, oldest first.
+    tiers: the tiers in which the topic's records must be counted. now_ms: the present, see
+    clocks.present_ms. ahead_ms: how far event times can be ahead, by the larger of the agents'
+    bounds and the policy's. topic: the topic's evidence. related: the same, and for a topic of
+    rejects also the evidence of the topic whose lines were rejected. expectation: the agents that
+    must have sealed the topic. places: the places that count the topic, with their senders, retired
+    ones included. needed: tiers in which a place that is not retired may still have to take the
+    topic. epochs: the epochs of each agent, oldest first. seals: the usable seals of each agent,
+    oldest first.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -53,21 +55,23 @@ class TopicFacts:
 
     @cached_property
     def ours_ahead_ms(self) -> int:
-        """How far our clock is ahead. It takes all senders, so it waits until one is silent."""
+        """How far our clock is ahead. Computed only when an agent looks silent, because it needs
+        all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
     def due(self, bucket: BucketId) -> int:
-        """From when on the bucket must be complete."""
+        """The time from which on the bucket must be complete."""
         return sum(bucket) + self.policy.lateness_ms
 
 
 def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
-    """What these senders counted together."""
+    """The counts of these senders together."""
     return sum((tallies[key].sums for key in keys if key in tallies), Sums())
 
 
 def name_of_doubt(words: str, tallies: Tallies) -> str:
-    """How an acceptance names a doubt about lines: with more lines it is a new doubt."""
+    """The name of a doubt about lines in an acceptance. If the agent counts more lines later, the
+    name is another one."""
     counted = [key for key in tallies if key.tier is Tier.AGENT]
     return reasons.name_of_lack(words, added(tallies, counted))
 

@@ -1,4 +1,5 @@
-"""Records without origin: no agent seals them, so their first counter must be heard. Pure."""
+"""Records without origin: no agent seals them, so the counter that counts them first must have been
+heard. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
-    """agent: NO_AGENT, or any agent if tier agent is not expected: then only counts are known."""
+    """Findings on records without origin. agent: NO_AGENT, or any agent if tier agent is not
+    expected: then there are counts, but no seals."""
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)
@@ -42,7 +44,8 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on missing offsets: without origins nothing else shows what is not there."""
+    """Findings on missing offsets: for records without origin, nothing else shows that records are
+    missing."""
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
@@ -58,18 +61,18 @@ def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _is_current(facts: TopicFacts, key: SenderKey) -> bool:
-    """Whether its counts hold, and somebody waits for them."""
+    """Whether the sender's counts are used in a place that is not retired."""
     return any(key in x.senders for x in facts.places if not x.place.is_retired)
 
 
 def _has_counters(facts: TopicFacts) -> bool:
-    """Whether a tier with a counter is expected: what a loader counts itself proves nothing."""
+    """Whether a tier with a counter is expected: the loader's own counts prove nothing."""
     return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
 
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
-    """The counters that first count what no agent seals: equal sums prove nothing while these stand
-    still. If all are retired, it is the one that was heard last."""
+    """The counters that first count records which no agent seals: equal sums prove nothing while
+    these counters stand still. If all counters are retired, the one that was heard last."""
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
         if tier in facts.tiers and not facts.retired.holds_tier(tier):

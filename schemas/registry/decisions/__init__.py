@@ -1,13 +1,15 @@
-"""May this be done, and which change does it? Pure: a state and a request in, a decision out.
+"""Decides whether a request is allowed, and which change it makes. Pure: takes a state and a
+request, returns a decision.
 
-Each function returns the answer for the client and the change that makes it true; a change of None
-means that it is true already. A refusal is raised. Whenever another registry was first, the store
-runs the decision again on the newer state. The rules are those of Confluent's `KafkaSchemaRegistry`
-(register, deleteSchemaVersion, deleteSubject, setMode).
+Each function returns the answer for the client, and the change to the log that makes the answer
+true; the change is None if the answer is true already. A refusal is raised. If another registry
+writes an entry first, the store runs the decision again on the newer state. The rules are those of
+Confluent's `KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
 
-- `decision`    what all of them give, and what they all ask of a subject's name and mode
-- `submission`  what a client sent: a schema, with what it references
-- `comparison`  may it follow the subject's earlier ones?
+- `decision` the result of all decisions, and the checks of a subject's name and mode that they
+  share
+- `submission` the schema that a client sent, with the schemas that it references
+- `comparison` whether a schema is compatible with the subject's earlier ones
 - `registration`  new versions, imported ones, and lookups
 - `deletion`    soft and permanent, of versions and subjects
 - `configuration`  levels and modes

@@ -1,4 +1,4 @@
-"""Is a schema compatible with the subject's earlier versions? Deleted versions do not count."""
+"""Compares a schema with the subject's earlier versions. Deleted versions do not count."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What to compare with, newest first, at which level. It no longer needs the state."""
+    """The earlier versions with which a schema is compared, newest first, and the level. Once it is
+    made, it no longer needs the state."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
     schemas: ParsedSchemas
 
     def messages(self, schema: Submitted) -> list[str]:
-        """Why the schema may not follow, in Confluent's form; nothing if it may."""
+        """The reasons why the schema is incompatible, in Confluent's form; empty if it is
+        compatible."""
         for version, kept in self.earlier:
             found = self._found(version, kept, schema)
             if isinstance(found, Refusal):
@@ -33,8 +35,9 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Compares now, so that `messages` has nothing left to do while others wait for it."""
-        with contextlib.suppress(Refusal):  # the decision says whether that matters
+        """Compares now, so that `messages` has nothing left to do later, while other writers
+        wait."""
+        with contextlib.suppress(Refusal):  # the decision will raise it if it matters
             self.messages(schema)
 
     def _found(
@@ -57,7 +60,7 @@ class Comparison:
 
 
 def with_all(state: RegistryState, subject: str) -> Comparison:
-    """The comparison of a registration: with as many versions as the level says."""
+    """The comparison for a registration: with the versions that the level demands."""
     return _comparison(state, subject, state.live(subject))
 
 
@@ -67,7 +70,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """The comparison with that version. Raises `NotFound` of the version, never of the subject."""
+    """The comparison with that version. If the subject is unknown, raises the `NotFound` of the
+    version, not of the subject."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -1,4 +1,4 @@
-"""Levels and modes: of a subject, or (None) of all that have none of their own."""
+"""Levels and modes of one subject, or (subject None) of all subjects without their own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""What Confluent's registry takes beside the level; ours refuses it: silence would be worse."""
+"""Keys that Confluent's registry takes beside the level. Ours refuses them, because ignoring them
+silently would be worse."""
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
@@ -41,10 +42,11 @@ def level_set_for(state: RegistryState, subject: str) -> Level:
 
 
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
-    """A compatibility level; the answer repeats it.
+    """Sets a compatibility level; the answer repeats the level.
 
     As in Confluent's registry, a body without `compatibility` changes nothing and is answered with
-    the level that is set; null removes that level, so that the level above holds.
+    the level that is set; null removes that level, so that the global level or the program's
+    default applies.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -59,7 +61,8 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
-    """Back to the level above; the answer is the one that was set."""
+    """Removes the level, so that the global level or the program's default applies. The answer is
+    the level that was set."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -80,10 +83,10 @@ def mode_set_for(state: RegistryState, subject: str) -> Mode:
 def set_mode(
     state: RegistryState, subject: str | None, body: Mapping[str, Any], *, force: bool
 ) -> Decision:
-    """A mode; the answer repeats it.
+    """Sets a mode; the answer repeats the mode.
 
-    IMPORT and FORWARD are allowed only where no schema is live, unless forced: imported schemas
-    bring their ids, and other schemas may have these.
+    Without `force`, IMPORT and FORWARD are allowed only if no schema is live: imported schemas have
+    given ids, and other schemas may have these ids.
     """
     asked = body.get("mode")
     try:
@@ -101,9 +104,10 @@ def set_mode(
 
 
 def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
-    """Back to the mode above; the answer is the one that was set.
+    """Removes the mode, so that the global mode or READWRITE applies. The answer is the mode that
+    was set.
 
-    `recursive`, for all: removes the subjects' own modes, too.
+    With `recursive` and subject None, the subjects' own modes are removed, too.
     """
     everything = recursive and subject is None
     before = state.modes.get(subject)

@@ -12,12 +12,14 @@ from skidway.schemas.registry.state import RegistryState
 SUBJECT_CHARACTERS_MAX: Final = 1000
 _RESERVED: Final = frozenset({"__GLOBAL", "__EMPTY"})
 _OTHER_CONTEXT: Final = ":."
-"""How the name of a subject in another context begins; this registry has one context."""
+"""The name of a subject in another context begins with these characters; this registry has only one
+context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer, and the change that must be in the log before it is given (None: no change)."""
+    """The answer, and the change that must be in the log before the client gets the answer (None:
+    no change)."""
 
     answer: Any
     change: Change | None

@@ -1,4 +1,5 @@
-"""Deletion: soft first, then for ever, and never of what another schema references."""
+"""Deletion: first softly, then for ever. A version that another schema references is never
+deleted."""
 
 from __future__ import annotations
 

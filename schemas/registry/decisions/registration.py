@@ -1,7 +1,8 @@
-"""New versions, imported ones, and lookups.
+"""Decisions about new versions, imported versions and lookups.
 
-The order is Confluent's: a schema that the subject already has is answered before any check, also
-in READONLY; then come mode, id and compatibility. An import is compared with nothing.
+The order of checks is Confluent's: if the subject already has the schema, the answer comes before
+any check, also in mode READONLY. Then mode, id and compatibility are checked. An import is not
+compared with earlier versions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
-    """The `Version` under which the subject has the schema, made now if it was not there."""
+    """The `Version` of the subject that has the schema. Makes a new version if there is none."""
     check_subject(subject)
     known = already_there(state, subject, schema)
     if known is not None:
@@ -44,16 +45,17 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """The comparison that `register` is going to make: slow, but possible without the state."""
+    """The comparison that `register` will make. The comparison is slow, but no longer needs the
+    state."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
-    """The live version that already is what the request asks for, or None.
+    """The live version that has what the request asks for; None if there is none.
 
-    An inlined schema is the same as one that references its parts, if that one was there first.
+    A schema without references is the same as an earlier version that references the same types.
     """
     wanted = [
         each
@@ -64,7 +66,7 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
 
 
 def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bool) -> Version:
-    """The newest version under which the subject has the schema. Raises `NotFound`."""
+    """The subject's newest version that has the schema. Raises `NotFound`."""
     found = _newest_same(state, state.versions(subject, deleted=deleted), schema)
     if found is None:
         raise schema_not_found()
@@ -74,7 +76,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """The newest of them that has the schema; of several ids, the one that was written last."""
+    """The newest of these versions that has the schema. A version with the schema's last written id
+    comes first."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
@@ -127,7 +130,7 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # a deleted version whose number would be reused
+    if state.referenced_by(subject, version):  # the number of a deleted version
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)

@@ -1,7 +1,7 @@
-"""What a client sent: a schema, with what it references.
+"""Reads the schema that a client sent, with the schemas that it references.
 
-In three steps, because the second needs the state and the third takes time: `asked` reads the
-request, `resolved` says what it references, `submitted` parses.
+There are three steps, because the second needs the state and the third takes time: `asked` reads
+the request, `resolved` finds the schemas that it references, `submitted` parses the schema.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""How a request references the latest version; the registry keeps that version's number."""
+"""With this version, a request references the latest version; the registry stores the number of
+that version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reference as the client wrote it; version None: the latest."""
+    """A reference as the client wrote it; version None means the latest."""
 
     name: str
     subject: str
@@ -33,7 +34,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request with a schema. `id` and `version`: None where the registry gives them."""
+    """A request with a schema. `id` and `version` are None if the registry assigns them."""
 
     text: str
     references: tuple[Named, ...] = ()
@@ -47,7 +48,7 @@ Compared = dict[tuple[int, Level], list[Incompatibility] | Refusal]
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A schema that can be kept, and the text under which it is kept."""
+    """A schema that the registry can store, and the text in which it is stored."""
 
     parsed: Parsed
     canonical: str
@@ -55,17 +56,18 @@ class Submitted:
     id: int | None
     version: int | None
     compared: Compared = field(default_factory=dict, compare=False)
-    """What comparisons with earlier schemas found, by id and level: each is slow and made once,
-    however often the decision is made."""
+    """The results of comparisons with earlier schemas, by id and level. A comparison is slow, so it
+    is made once, even if the decision is made several times."""
 
     @property
     def identity(self) -> Identity:
-        """What makes it this schema and no other."""
+        """The value that tells this schema from all others."""
         return self.canonical, self.references
 
 
 def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
-    """The schema of a request body. Raises a refusal for what this registry does not keep."""
+    """Reads the schema of a request body. Raises a refusal for parts that this registry does not
+    store."""
     kind = body.get("schemaType") or "AVRO"
     if kind != "AVRO":
         raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")
@@ -87,13 +89,14 @@ def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
 
 
 def is_empty(body: Mapping[str, Any]) -> bool:
-    """Whether a request body has no schema, or one of white space."""
+    """Whether a request body has no schema, or only white space as its schema."""
     text = body.get("schema")
     return text is None or (isinstance(text, str) and not text.strip())
 
 
 def resolved(state: RegistryState, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
-    """What the schema references. Raises `NotFound`; an import may name deleted versions."""
+    """The references of the schema, and the schemas that they mean. Raises `NotFound`. An import
+    may reference deleted versions."""
     references = tuple(
         state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
         for each in asked.references
@@ -107,9 +110,9 @@ def submitted(
     references: tuple[Reference, ...],
     needs: Iterable[Kept],
 ) -> Submitted:
-    """The schema, parsed. Raises 42201."""
+    """Parses the schema. Raises the refusal with code 42201."""
     try:
-        # Readers of what another registry has kept for long already live with its bad defaults.
+        # An imported schema may have bad defaults: its readers already live with them.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
         text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:
@@ -118,7 +121,7 @@ def submitted(
 
 
 def submit(state: RegistryState, asked: Asked) -> Submitted:
-    """`resolved` and `submitted` at once."""
+    """Does `resolved` and `submitted` in one call."""
     return submitted(state.parsed, asked, *resolved(state, asked))
 
 
@@ -145,7 +148,7 @@ def _reference(given: Any) -> Named:
 
 
 def _is_writable(text: str) -> bool:
-    """Whether UTF-8 can write the text; JSON can name half of a surrogate pair."""
+    """Whether UTF-8 can encode the text; JSON can hold half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -154,7 +157,7 @@ def _is_writable(text: str) -> bool:
 
 
 def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:
-    """The number; None for null, -1 or 0, which clients send where they have none."""
+    """Reads a number; None for null, -1 or 0, which clients send if they have no number."""
     value = body.get(key)
     if value is None:
         return None

@@ -1,10 +1,10 @@
 """Confluent's REST API over the store, as an ASGI application.
 
-What stock clients need beyond the documentation, and what is easily forgotten:
+Stock clients need these things, which the documentation lacks or which are easily forgotten:
 
 - every answer, whatever the route, is JSON with the registry's content type, unless the client
   accepts only another one; every error is an object with `error_code` and `message` (serializers
-  probe routes and read these)
+  probe routes and read these two keys)
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
 - booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
   below 1 means no limit; `-1` is also a name for the latest version
@@ -12,14 +12,14 @@ What stock clients need beyond the documentation, and what is easily forgotten:
   `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - GET of a level says `compatibilityLevel`, PUT says `compatibility`
 
-A request is answered from memory where possible. Only a request that must ask the log goes to the
-threads that may wait for ZooKeeper, so a hanging ZooKeeper holds up no reader.
+A request is answered from memory if possible. Only a request that needs the log goes to the threads
+that may wait for ZooKeeper, so a ZooKeeper that hangs delays no reads from memory.
 
-- `headers`      media types, and pages of other sites
-- `call`         one request: names, query, body, with their limits
+- `headers` media types of body and answer; refuses web pages of other sites
+- `call` one request: names in its path, query and body, with their limits
 - `answers`      JSON, errors and their content type
-- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`  what each route answers
-- `routes`       which is which
+- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata` the answers of each route
+- `routes` the table of all routes
 - `application`  the ASGI application
 """
 

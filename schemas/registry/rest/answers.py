@@ -23,7 +23,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document that is JSON text already, and goes out as it is."""
+    """A document that is JSON text already, and is sent unchanged."""
 
     text: str
 
@@ -40,24 +40,26 @@ def refused(refusal: Refusal) -> Response:
 
 def error(status: int, error_code: int, message: str) -> Response:
     """An error in the form that every client reads."""
-    # Messages quote refused texts; half of a surrogate pair in one must not break the answer.
+    # Messages quote refused texts; half of a surrogate pair in such a text must not break the
+    # answer.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
 
 def of_status(status: int) -> Response:
-    """The error of a request that no route takes."""
+    """The error for an HTTP status that has no error code of its own."""
     return error(status, status, f"HTTP {status} {http.HTTPStatus(status).phrase}")
 
 
 async def on_http_error(request: Request, raised: Exception) -> Response:
-    """For Starlette: no such route, or not with this method."""
+    """Starlette's handler for a request whose path or method has no route."""
     status = raised.status_code if isinstance(raised, HTTPException) else 500
     return _as_accepted(of_status(status), request)
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """For Starlette: a refusal, or an error, which is logged and answered 500."""
+    """Starlette's handler for a refusal, and for any other error of ours, which is logged and
+    answered with 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -65,7 +67,7 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_unexpected(_: Request, raised: Exception) -> Response:
-    """For Starlette: our own mistake."""
+    """Starlette's handler for an unexpected exception: our own mistake."""
     _log.error("registry_request_failed", exc=raised)
     return of_status(500)
 
@@ -79,7 +81,8 @@ def _response(status: int, document: Any) -> Response:
 
 
 def _as_accepted(response: Response, request: Request) -> Response:
-    """With the media type that the client prefers; ours if it accepts none."""
+    """Sets the media type that the client prefers; the registry's own if the client accepts
+    none."""
     with contextlib.suppress(Refusal):
         response.headers["content-type"] = produced(request.headers.get("accept"))
     return response

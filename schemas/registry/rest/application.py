@@ -1,4 +1,4 @@
-"""The ASGI application: routes, threads, and what holds for every request."""
+"""The ASGI application: routes, threads, and the limits and errors of all requests."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_m
 from skidway.schemas.registry.store import Store
 
 REQUESTS_MAX: Final = 500
-"""Requests at once; more are answered 503, which clients try again."""
+"""Most requests at once; further requests are answered with 503, and clients try again."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 32
-"""Writes and refreshes; one of them talks with ZooKeeper, the others wait for it."""
+"""Threads for writes and refreshes: one of them talks with ZooKeeper, and the others wait for that
+one."""
 
 _requests = Counter("skidway_schemas_requests", "Requests answered.", ["method", "route", "status"])
 _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
@@ -59,7 +60,8 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
 
 
 class AtMost:
-    """Limits how many requests run at once; more are refused, and may be sent again."""
+    """Limits how many requests run at once. Further requests are refused; clients may send them
+    again."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -91,7 +93,7 @@ class _RawPath:
 
 
 class _Threads:
-    """Answers from memory on a few threads, and from the log on others, which may have to wait."""
+    """Answers from memory on a few threads, and with the log on others, which may have to wait."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory
@@ -99,7 +101,7 @@ class _Threads:
         self._log = ThreadPoolExecutor(LOG_THREADS, "registry-log")
 
     async def answer(self, route: Answering, call: Call) -> Any:
-        """What the route answers. Raises refusals."""
+        """The answer of the route. Raises refusals."""
         if not route.waits:
             try:
                 return await _on(self._memory, route, self._remembered, call)

@@ -22,9 +22,11 @@ from skidway.schemas.registry.refusals import (
 from skidway.schemas.registry.rest.headers import check_headers
 
 BODY_BYTES_MAX: Final = 4 << 20
-"""Enough for the largest schema that the store takes, with every quote escaped."""
+"""Most bytes of a request body: enough for the largest schema that the store takes, with every
+quote escaped."""
 BODY_WITHIN_S: Final = 30.0
-"""A client that never ends its body would hold one of the program's few connections for ever."""
+"""Longest time in seconds for a body to arrive. Otherwise a client that never ends its body would
+hold one of the program's few connections for ever."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (
@@ -35,9 +37,9 @@ ACCEPTS_UNKNOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. Names are decoded; the body is {} where there is none.
+    """One request. The names of its path are decoded; the body is {} if there is none.
 
-    `accepts_unknown`: the client takes keys that older ones break on.
+    `accepts_unknown`: the client accepts keys that would break older clients.
     """
 
     names: Mapping[str, str]
@@ -46,7 +48,7 @@ class Call:
     accepts_unknown: bool = False
 
     def flag(self, name: str) -> bool:
-        """Whether a boolean query parameter says yes."""
+        """Whether a boolean query parameter is true."""
         return self.query.get(name, "").lower() in ("true", "1")
 
     @property
@@ -56,12 +58,12 @@ class Call:
 
     @property
     def subject_or_all(self) -> str | None:
-        """The subject in the path; None where the path means all."""
+        """The subject in the path; None if the path means all subjects."""
         return self.names.get("subject")
 
     @property
     def version(self) -> int | None:
-        """The version in the path; None: the latest. Raises 42202."""
+        """The version in the path; None for the latest. Raises the refusal with code 42202."""
         text = self.names["version"]
         if text in ("latest", "-1"):
             return None
@@ -72,7 +74,8 @@ class Call:
 
     @property
     def schema_id(self) -> int:
-        """The schema id in the path. Raises 40403 for what cannot be one."""
+        """The schema id in the path. Raises the refusal with code 40403 for a text that cannot be
+        an id."""
         number = _number(self.names["id"])
         if number is None or number > ID_MAX:
             raise schema_not_found(self.names["id"])
@@ -80,7 +83,7 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """The prefix of the subjects that are asked for."""
+        """The prefix of the subjects that the client asks for."""
         prefix = self.query.get("subjectPrefix", "")
         return "" if prefix == EVERY_PREFIX else prefix
 
@@ -97,7 +100,8 @@ class Call:
 
 
 async def read_call(request: Request) -> Call:
-    """The request, with its body. Raises a refusal for one that is malformed, large or slow."""
+    """Reads a request with its body. Raises a refusal if the request is malformed, too large or too
+    slow."""
     check_headers(request.method, request.headers)
     try:
         names = {key: unquote(value, errors="strict") for key, value in request.path_params.items()}

@@ -1,4 +1,4 @@
-"""/compatibility: is a schema compatible, and why not."""
+"""The routes of /compatibility: whether a schema is compatible, and why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/config: compatibility levels, for all and for one subject."""
+"""The routes of /config: compatibility levels of all subjects and of one subject."""
 
 from __future__ import annotations
 

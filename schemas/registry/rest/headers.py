@@ -1,8 +1,8 @@
-"""What a request's headers allow: media types of body and answer, and pages of other sites.
+"""Checks a request's headers: the media types of body and answer, and the origin of the request.
 
 The media types are those of Confluent's registry. A body of another type is refused with 415. If
-the client accepts none of them for the answer, 406. A body without a type is read, as in
-Confluent's registry.
+the client accepts none of these types for the answer, the request is refused with 406. A body
+without a type is read, as in Confluent's registry.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from skidway.schemas.registry.refusals import foreign_origin, not_acceptable, un
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
-"""Of those that the client prefers equally, the first is taken."""
+"""The media types of answers. If the client likes several of them equally, the answer has the first
+of these."""
 CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
 RANGES_MAX: Final = 100
-"""Media ranges of an Accept header that are looked at."""
+"""Most media ranges of an Accept header that are read."""
 
 
 def check_headers(method: str, headers: Mapping[str, str]) -> None:
-    """Raises 403, 406 or 415."""
+    """Raises the refusal with status 403, 406 or 415 for headers that are not allowed."""
     if method not in ("GET", "HEAD"):
         _check_origin(headers)
     produced(headers.get("accept"))
@@ -33,7 +34,7 @@ def check_headers(method: str, headers: Mapping[str, str]) -> None:
 
 
 def produced(accept: str | None) -> str:
-    """The media type of the answer. Raises 406."""
+    """The media type of the answer. Raises the refusal with status 406."""
     if accept is None or not accept.strip():
         return CONTENT_TYPE
     ranges = [_media_range(each) for each in accept.lower().split(",")[:RANGES_MAX]]
@@ -45,8 +46,9 @@ def produced(accept: str | None) -> str:
 
 
 def _check_origin(headers: Mapping[str, str]) -> None:
-    """Refuses changes that pages of other sites ask for. A browser names the page's site, and an
-    operator's browser reaches registries that the page's author does not."""
+    """Refuses changes that web pages of other sites request. An operator's browser reaches
+    registries that the author of such a page cannot reach. The browser names the page's site in the
+    header Origin."""
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
         raise foreign_origin(origin)
@@ -62,7 +64,7 @@ def _media_range(text: str) -> tuple[str, float]:
 
 
 def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
-    """The quality of the range that names the type most closely; 0 if none does."""
+    """The quality of the range that matches the type most closely; 0 if none matches."""
     for wanted in (kind, "application/*", "*/*"):
         for named, quality in ranges:
             if named == wanted:

@@ -1,4 +1,4 @@
-"""What clients ask of the registry itself: contexts, cluster, version."""
+"""The routes about the registry itself: contexts, cluster, version."""
 
 from __future__ import annotations
 

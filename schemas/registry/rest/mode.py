@@ -1,4 +1,4 @@
-"""/mode: what may be changed, in all subjects and in one."""
+"""The routes of /mode, which says what may be changed, in all subjects and in one subject."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def reset_mode(registry: Registry, call: Call) -> Any:
 
 
 def fixed(_registry: Registry, _call: Call) -> Any:
-    """PUT and DELETE where mode.mutability is false"""
+    """PUT and DELETE of /mode if mode.mutability is false"""
     raise not_permitted("Mode changes are not allowed")

@@ -1,4 +1,4 @@
-"""Which route answers what."""
+"""The table of all routes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits`: it always asks the log, so trying memory first is useless."""
+    """A route. `waits`: the route always needs the log, so trying memory first is useless."""
 
     method: str
     path: str
@@ -61,6 +61,6 @@ ROUTES: Final = (
 
 
 def with_fixed_mode(route: Answering) -> Answering:
-    """The route in a registry whose modes cannot be changed by request."""
+    """The same route for a registry whose modes requests cannot change."""
     changes = route.answer in (mode.set_mode, mode.reset_mode)
     return route._replace(answer=mode.fixed) if changes else route

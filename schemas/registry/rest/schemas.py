@@ -1,4 +1,5 @@
-"""/schemas: by id, by guid, and all of them; also how every route describes a schema."""
+"""The routes of /schemas: schemas by id, by guid, and all of them. Also makes the description of a
+schema for all routes."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def submitted(registry: Registry, call: Call) -> Submitted:
-    """The schema in the request's body, parsed with what it references."""
+    """The schema in the request's body, parsed with the schemas that it references."""
     asked = submission.asked(call.body, normalize=call.flag("normalize"))
     (references, needs), schemas = registry.read(
         lambda state: (submission.resolved(state, asked), state.parsed)
@@ -101,12 +102,12 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
 
 
 def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
-    """The text, or with format=resolved the text without references."""
+    """The schema's text; with format=resolved, the text without references."""
     if call.query.get("format") == "resolved" and kept.references:
         try:
             return {"schema": state.parsed.of(kept).inlined()}
         except SchemaInvalid:
-            pass  # kept before this version refused it: there is only the text
+            pass  # this version cannot read the schema: give its text
     answer: dict[str, Any] = {"schema": kept.text}
     if kept.references:
         answer["references"] = [

@@ -1,4 +1,4 @@
-"""/subjects: their versions, registration, lookup and deletion."""
+"""The routes of /subjects: versions, registration, lookup and deletion."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def versions(registry: Registry, call: Call) -> Any:
 def register(registry: Registry, call: Call) -> Any:
     """POST /subjects/{subject}/versions
 
-    A schema that is already there is answered from memory, also while ZooKeeper is away: every
-    producer asks this when it starts.
+    If the subject already has the schema, the answer comes from memory, also while ZooKeeper is
+    unreachable: every producer sends this request when it starts.
     """
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))
