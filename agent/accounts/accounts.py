@@ -128,7 +128,7 @@ class Accounts:
             end=None,
             certainty=Certainty.LOST,
             reason=f"{shown(unseen.path)}: {unseen.reason}",
-            from_bucket=self._first_unsealed(unseen.topic),
+            from_bucket=self._first_unseen(unseen),
             to_bucket=self._last_unsealed(unseen.topic, now_ms),
         )
         self._deltas.lost(loss, now_ms, changes)
@@ -151,6 +151,13 @@ class Accounts:
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
+
+    def _first_unseen(self, unseen: Unseen) -> int | None:
+        """The bucket of the last seal, or of the oldest line if the clock was set back since."""
+        first = self._first_unsealed(unseen.topic)
+        if first is None or unseen.oldest_ms is None:
+            return first
+        return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
         """The bucket of the present time, or of the greatest time that the clock showed before it

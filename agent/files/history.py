@@ -277,8 +277,10 @@ class History:
         if not (is_aged or is_set_back) or self._known.knows(found):
             return
         if not self._known.is_copy(found, base):
-            reason = SET_BACK if is_set_back else AGED
-            look.miss(index, base if is_set_back else found.path, reason)
+            if is_set_back:
+                look.miss(index, base, SET_BACK, found)
+            else:
+                look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
         """Files that were rotated to names, or into directories, that rotation is not known to

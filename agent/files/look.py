@@ -32,11 +32,19 @@ class Findings:
     unreadable: list[tuple[str, str, str]] = field(default_factory=list)
     passing: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def miss(self, source: TailedSource, path: str, reason: str) -> None:
-        """Notes that generations of a path were not read, or may not have been."""
-        unseen = Unseen(source.topic, source.topic_id, path, reason)
-        if unseen not in self.unseen:
-            self.unseen.append(unseen)
+    def miss(
+        self, source: TailedSource, path: str, reason: str, found: Found | None = None
+    ) -> None:
+        """Notes that generations of a path were not read, or may not have been. found: one of them,
+        if the clock was set back since the last seal.
+        """
+        unseen = Unseen(source.topic, source.topic_id, path, reason, _oldest_ms(found))
+        for index, each in enumerate(self.unseen):
+            if each._replace(oldest_ms=unseen.oldest_ms) == unseen:
+                known = [time for time in (each.oldest_ms, unseen.oldest_ms) if time is not None]
+                self.unseen[index] = unseen._replace(oldest_ms=min(known, default=None))
+                return
+        self.unseen.append(unseen)
 
 
 @dataclass(slots=True)
@@ -166,6 +174,14 @@ class Look:
         directory, name = os.path.split(path)
         return directory != self.directory or name not in self.members
 
-    def miss(self, index: int, path: str, reason: str) -> None:
-        """Notes that generations of a path were not read, or may not have been."""
-        self.moment.findings.miss(self.moment.sources[index], path, reason)
+    def miss(self, index: int, path: str, reason: str, found: Found | None = None) -> None:
+        """See `Findings.miss`."""
+        self.moment.findings.miss(self.moment.sources[index], path, reason, found)
+
+
+def _oldest_ms(found: Found | None) -> int | None:
+    """The birth of a file or its last change, whichever is earlier."""
+    if found is None:
+        return None
+    times = (found.changed_ns, found.changed_ns if found.born_ns is None else found.born_ns)
+    return min(times) // 1_000_000

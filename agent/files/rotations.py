@@ -317,7 +317,7 @@ class Rotations:
                 if _lay_between(there, found, since_ms, is_set_back=is_set_back):
                     moment.findings.generations.append((there, index, found.path))
                 elif is_set_back and self._looked_ms is None:
-                    moment.findings.miss(source, found.path, SET_BACK)
+                    moment.findings.miss(source, found.path, SET_BACK, there)
 
     def _last_look(self, topic: str, moment: Moment) -> tuple[int, bool]:
         """When the last look was, ms by the clock of now; whether that was set back since."""

@@ -27,9 +27,13 @@ class SetApart:
 
 
 class Unseen(NamedTuple):
-    """Generations of a path that nobody read, or may not have read."""
+    """Generations of a path that nobody read, or may not have read.
+
+    oldest_ms: a time that is not after their first line, where that may lie before the last seal.
+    """
 
     topic: str
     topic_id: str
     path: str
     reason: str
+    oldest_ms: int | None = None

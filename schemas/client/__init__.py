@@ -2,8 +2,9 @@
 
 The client sends few requests: the schema of an id never changes, so the client caches it. Each call
 tries every URL, at most `ROUNDS_MAX` times with growing pauses in between, and then raises
-`RegistryUnreachable`. So a call takes at most `timeout_s` per try, plus the pauses. A final refusal
-raises `RegistryRefused` at once. Safe to use from several threads.
+`RegistryUnreachable`. A try waits at most `timeout_s` for the connection, for each part of the
+answer's head, and for its body. A final refusal raises `RegistryRefused` at once. Safe to use from
+several threads.
 
 Reading order: `security` (credentials and trusted authorities), `settings` (the same, as settings
 of programs), `transport` (one request and its retries), `answers` (turns JSON documents into

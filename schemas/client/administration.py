@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from skidway.schemas.client.answers import Registered, registered, submission
+from skidway.schemas.client.answers import Registered, number, registered, submission
 from skidway.schemas.client.registry_client import RegistryClient, quoted, versions_of
 from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
@@ -67,7 +67,7 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",
-            lambda found: [(str(each["subject"]), int(each["version"])) for each in found],
+            lambda found: [(str(each["subject"]), number(each["version"])) for each in found],
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
@@ -81,7 +81,7 @@ class RegistryAdministration(RegistryClient):
         body = submission(version.schema, version.references, version.schema_type)
         body |= {**version.extra, "id": version.id, "version": version.version}
         return self._requests.json(
-            "POST", versions_of(version.subject), lambda found: int(found["id"]), body
+            "POST", versions_of(version.subject), lambda found: number(found["id"]), body
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
@@ -137,7 +137,7 @@ def _page(found: Any) -> list[Registered]:
 
 
 def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)
+    return None if value is None else number(value)
 
 
 def _of(subject: str | None) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+AVRO: Final = "AVRO"
+NUMBER_MAX: Final = (1 << 31) - 1
 EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
 """Further keys of a version (Confluent's data contracts), which are kept unchanged."""
 
@@ -33,7 +35,7 @@ class Registered:
     id: int
     schema: str
     references: tuple[Reference, ...] = ()
-    schema_type: str = "AVRO"
+    schema_type: str = AVRO
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -46,11 +48,11 @@ class Compatibility:
 
 
 def submission(
-    schema: str, references: Sequence[Reference] = (), schema_type: str = "AVRO"
+    schema: str, references: Sequence[Reference] = (), schema_type: str = AVRO
 ) -> dict[str, Any]:
     """The body of a request that submits a schema; defaults are left out."""
     body: dict[str, Any] = {"schema": schema}
-    if schema_type != "AVRO":
+    if schema_type != AVRO:
         body["schemaType"] = schema_type
     if references:
         body["references"] = [each.document() for each in references]
@@ -61,20 +63,33 @@ def registered(answer: Any) -> Registered:
     """Reads a version. Raises KeyError, TypeError or ValueError for any other document."""
     return Registered(
         str(answer["subject"]),
-        int(answer["version"]),
-        int(answer["id"]),
+        number(answer["version"]),
+        number(answer["id"]),
         str(answer["schema"]),
         references_of(answer.get("references") or ()),
-        str(answer.get("schemaType") or "AVRO"),
+        type_of(answer),
         {name: answer[name] for name in EXTRA if answer.get(name)},
     )
+
+
+def number(value: Any) -> int:
+    """Reads an id or a version. Raises ValueError for any other value."""
+    if type(value) is not int or not 0 <= value <= NUMBER_MAX:
+        raise ValueError(f"{value!r} is no id or version")
+    return value
 
 
 def references_of(answer: Any) -> tuple[Reference, ...]:
     """Reads the references of a version. Raises the same errors as `registered`."""
     return tuple(
-        Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in answer
+        Reference(str(each["name"]), str(each["subject"]), number(each["version"]))
+        for each in answer
     )
+
+
+def type_of(answer: Any) -> str:
+    """The schema's type; registries leave AVRO out. Raises the same errors as `registered`."""
+    return str(answer.get("schemaType") or AVRO)
 
 
 def compatibility(answer: Any) -> Compatibility:

@@ -10,14 +10,18 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
 
+from skidway.schemas.avro_schema import SchemaInvalid
 from skidway.schemas.client.answers import (
+    AVRO,
     Compatibility,
     Reference,
     Registered,
     compatibility,
+    number,
     references_of,
     registered,
     submission,
+    type_of,
 )
 from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.client.security import Security
@@ -62,14 +66,14 @@ class RegistryClient:
         return self._once(
             ("register", subject, schema, tuple(references)),
             lambda: self._requests.json(
-                "POST", versions_of(subject), lambda found: int(found["id"]), body
+                "POST", versions_of(subject), lambda found: number(found["id"]), body
             ),
         )
 
     def schema(self, schema_id: int) -> str:
         """The schema of that id, as JSON text that declares every type that it names.
 
-        Raises `SchemaInvalid` if a schema that it references cannot be read.
+        Raises `SchemaInvalid` if it is no Avro schema, or references one that cannot be read.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
@@ -80,6 +84,8 @@ class RegistryClient:
         same errors as `schema`.
         """
         found = self._requests.json("GET", f"{versions_of(subject)}/latest", registered)
+        if inlined:
+            _check_type(found.schema_type)
         if not (inlined and found.references):
             return found
         text = self._resolver.inlined(found.schema, found.references)
@@ -127,14 +133,19 @@ class RegistryClient:
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
         """The versions of a subject, ascending. With `deleted`, softly deleted versions too."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
-        return self._requests.json("GET", target, lambda found: list(map(int, found)))
+        return self._requests.json("GET", target, lambda found: list(map(number, found)))
 
     def _schema(self, schema_id: int) -> str:
-        text, references = self._requests.json(
+        text, type_, references = self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}",
-            lambda found: (str(found["schema"]), references_of(found.get("references") or ())),
+            lambda found: (
+                str(found["schema"]),
+                type_of(found),
+                references_of(found.get("references") or ()),
+            ),
         )
+        _check_type(type_)
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
@@ -165,6 +176,11 @@ def quoted(subject: str) -> str:
 def versions_of(subject: str) -> str:
     """The path of a subject's versions."""
     return f"/subjects/{quoted(subject)}/versions"
+
+
+def _check_type(type_: str) -> None:
+    if type_ != AVRO:  # a JSON Schema {"type": "string"} would pass for an Avro string
+        raise SchemaInvalid(f"The schema's type is {type_}, not {AVRO}.")
 
 
 def _deleted(wanted: bool) -> str:

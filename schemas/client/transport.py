@@ -5,12 +5,13 @@ from __future__ import annotations
 import http
 import json
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
@@ -21,6 +22,7 @@ ROUNDS_MAX: Final = 4
 PAUSE_FIRST_S: Final = 0.2
 PAUSE_MAX_S: Final = 5.0
 ANSWER_BYTES_MAX: Final = 16 << 20
+PIECE_BYTES: Final = 1 << 16
 _LENGTH_HEADERS: Final = ("Content-Length", "Transfer-Encoding")
 RETRIABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 SUBJECT_UNKNOWN: Final = 40401
@@ -92,15 +94,25 @@ class HttpTransport:
         if answer.status < http.HTTPStatus.OK:  # what follows would answer the next request
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
-        content = answer.read(ANSWER_BYTES_MAX + 1)
-        if len(content) > ANSWER_BYTES_MAX:
-            answer.close()
-            raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+        content = self._body_of(answer)
         if not content and not any(each in answer.headers for each in _LENGTH_HEADERS):
             answer.close()
             raise HTTPError("the answer ends in its head")  # http.client accepts it
         answer.release_conn()
         return Answer(answer.status, content)
+
+    def _body_of(self, answer: BaseHTTPResponse) -> bytes:
+        """The body. A registry that sends it byte by byte gets `timeout_s` for all of it."""
+        end_at, content = time.monotonic() + self._timeout_s, bytearray()
+        while piece := answer.read1(PIECE_BYTES):
+            content += piece
+            if len(content) > ANSWER_BYTES_MAX:
+                answer.close()
+                raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+            if time.monotonic() > end_at:
+                answer.close()
+                raise HTTPError(f"the answer did not end within {self._timeout_s:g} s")
+        return bytes(content)
 
     def _pool(self, url: SplitResult) -> HTTPConnectionPool:
         key = (url.scheme, url.netloc)

@@ -9,8 +9,10 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import pytest
+from urllib3.exceptions import HTTPError
 
 from skidway.schemas.client import (
     ROUNDS_MAX,
@@ -18,6 +20,7 @@ from skidway.schemas.client import (
     RegistryRefused,
     RegistryUnreachable,
 )
+from skidway.schemas.client.transport import HttpTransport
 
 ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
 BODY_AT = len(ANSWER) - 9
@@ -112,6 +115,21 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
             for _ in range(2):
                 with pytest.raises(kind, match=words):
                     client.schema(7)
+        finally:
+            server.join()
+
+
+def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
+    """A registry gets `timeout_s` for the whole body, not for each byte of it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(1)
+        pieces = (ANSWER[:BODY_AT], *(b" " for _ in range(8)))
+        server = threading.Thread(target=_serve_as_told, args=(listener, pieces))
+        server.start()
+        try:
+            url = urlsplit(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            with pytest.raises(HTTPError, match="the answer did not end within 1 s"):
+                HttpTransport(timeout_s=1).send("GET", url, "/schemas/ids/7", None)
         finally:
             server.join()
 

@@ -9,6 +9,7 @@ from urllib.parse import SplitResult
 import pytest
 
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.avro_schema import SchemaInvalid
 from skidway.schemas.client import (
     CACHED_MAX,
     ROUNDS_MAX,
@@ -196,11 +197,25 @@ def test_an_answer_without_what_was_asked_for(document: Any) -> None:
             ask(client(Scripted((200, document))))
 
 
-def test_a_number_without_end_is_no_answer() -> None:
-    """JSON of Python and of others knows Infinity: as an id, or as an error's code, it is told as
-    any other answer that is not a registry's."""
+@pytest.mark.parametrize("number", [float("inf"), -1, 7.9, True, "7", 1 << 31])
+def test_what_is_no_id_is_no_answer(number: object) -> None:
+    """An id is a whole number of 31 bits; any other value raises RegistryRefused."""
     with pytest.raises(RegistryRefused, match="not that of a schema registry"):
-        client(Scripted((200, {"id": float("inf")}))).register("s", '"int"')
+        client(Scripted((200, {"id": number}))).register("s", '"int"')
+
+
+def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
+    """A JSON Schema that could be read as an Avro schema raises SchemaInvalid."""
+    document = {"subject": "s", "version": 1, "id": 7, "schema": '{"type": "string"}'}
+    registry = client(Scripted((200, {**document, "schemaType": "JSON"})))
+    for ask in (lambda: registry.schema(7), lambda: registry.latest("s")):
+        with pytest.raises(SchemaInvalid, match="type is JSON, not AVRO"):
+            ask()
+    assert registry.latest("s", inlined=False).schema_type == "JSON"
+
+
+def test_an_error_code_without_end_is_no_error_code() -> None:
+    """JSON of Python and of others knows Infinity: as an error's code it counts as none."""
     with pytest.raises(RegistryRefused, match="status 404"):
         client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
 

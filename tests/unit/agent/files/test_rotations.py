@@ -688,6 +688,22 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
     )
 
 
+def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: World) -> None:
+    """If the agent starts long after the clock was set back, the declared span still reaches back
+    to the file that the agent left alone."""
+    world.kill()
+    world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
+    written_ms = world.clock.time_ms()
+    lines = generations(world, 3)
+    world.clock.advance(1_800)
+    world.start()
+    world.settle()
+    assert not set(lines) <= set(world.values())
+    [loss] = losses(world)
+    assert loss.from_bucket is not None
+    assert loss.from_bucket <= written_ms
+
+
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
     """A running agent knows how long it did not look, so a clock that was set back hides no
     generation."""
