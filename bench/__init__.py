@@ -1,24 +1,24 @@
 """Benchmarks of Skidway and of comparable systems (its peers), measured in turn in one run.
 
-        python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
+    python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
 
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes
     measure       rounds in turn, medians, ratios, CSV and Markdown
     plots         SVG: bars of medians, lines over a run
     scale         full size, or a trial that only shows that a benchmark runs
-        sites         starts our broker and the peers for a benchmark, and stops them after it
+    sites         starts our broker and the peers for a benchmark, and stops them after it
     debian        installs packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
     produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
-        consume       reads the same messages, by confluent-kafka and our columns: Apache Kafka 4.1
+    consume       reads the same messages, by confluent-kafka and our columns: Apache Kafka 4.1
     shapes        1 and 10 KB, acks, producers, codecs; CPU and memory for each GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
-        neighbours    one slow client beside 20 that send without pause (neighbours_load: the load):
-                  Apache Kafka 4.1
+    neighbours    one client with few requests beside 20 that send without pause (neighbours_load:
+                  the load): Apache Kafka 4.1
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
-        groups        1,000 groups that commit once a second, with the work of ZooKeeper: Apache
+    groups        1,000 groups that commit once a second, with the work of ZooKeeper: Apache
                   Kafka 4.1
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
     line          one line from its file to a consumer and to a row, one load each minute; no peer

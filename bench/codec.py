@@ -4,7 +4,7 @@ Every side does the same job in one process on one thread: it encodes a record b
 to an array of datums, and decodes the array again. Ours is `skidway.schemas.codec.Codec`, with all
 of its checks. The peers are the fastest simple code that these libraries allow:
 
-        fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
+    fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
                decode: schemaless_reader per datum, then the rows to a batch of the same types
     avro       Apache's own library in pure Python: DatumWriter and DatumReader per row, with the
                same code around them
