@@ -75,7 +75,7 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """Runs the server inside the block, and removes its files afterwards."""
+        """Runs the server inside the block, and stops it afterwards."""
         with running(self.program, lambda: accepts(self.port), within_s=120):
             yield
 

@@ -69,7 +69,7 @@ class RabbitMQ:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """Runs the server inside the block, and removes its files afterwards."""
+        """Runs the server inside the block, and ends all its processes afterwards."""
         with running(self._epmd, lambda: accepts(self._epmd_port)):
             self.program.start()
             try:
