@@ -1,13 +1,13 @@
-# The set-up is part of every target: `make demo` and `make test` work in a fresh clone.
-# Needed beforehand: Python 3.11 or newer (with venv), make, a C library.
+# Every target installs what it needs: `make demo` and `make test` work in a fresh clone.
+# Required beforehand: Python 3.11 or newer (with venv), make, a C library.
 
-# NEWEST=yes: with the newest versions that pyproject.toml allows, not the locked ones.
+# NEWEST=yes: use the newest versions that pyproject.toml allows, not the locked ones.
 VENV := .venv$(if $(NEWEST),-newest)
 BIN := $(VENV)/bin
 PACKAGES := skidway schemas audit agent broker loader
 CHECKED := $(PACKAGES) pyspark_skidway.py tests bench deploy
 
-# The first Python that is new enough; `make PYTHON=... demo` names another.
+# The first Python that is new enough; `make PYTHON=... demo` uses another one.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14; do \
 	command -v $$name >/dev/null 2>&1 && \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
@@ -15,16 +15,16 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# The tests, those first that fail fastest.
+# The test suites; the fastest comes first.
 SUITES := unit model crash conformance e2e
 
-# $(call PYTEST,NAME,OPTIONS): runs pytest and says how long it took. It fails when a test fails and
-# when none ran. REPORTS=DIR: what ran, as XML.
+# $(call PYTEST,NAME,OPTIONS) runs pytest and prints its duration. It fails if a test fails or if no
+# test ran. With REPORTS=DIR pytest writes an XML report to DIR.
 PYTEST = started=$$(date +%s); status=0; \
 	$(BIN)/pytest $(if $(REPORTS),--junit-xml=$(REPORTS)/$(1).xml) $(2) $(ARGS) || status=$$?; \
 	echo "== $(1): $$(($$(date +%s) - started)) s, status $$status"; exit $$status
 
-# Suites share the machine with what they wait for: one suite at a time, even with -j.
+# Each suite needs the machine for the programs that it starts: one suite at a time, even with -j.
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check docs-ansible docs-promises \
@@ -63,8 +63,8 @@ $(BIN)/python:
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# $(call INSTALL,LOCK,EXTRA,SIZE). Versions are locked with their hashes, one file a use; our own
-# package comes last and brings none. SIZE: nothing tells before pip has loaded it.
+# $(call INSTALL,LOCK,EXTRA,SIZE) installs the versions and hashes of requirements/LOCK.txt, then our own
+# package without its dependencies. SIZE is a text to print, because pip shows no size beforehand.
 INSTALLATION := $(BIN)/python deploy/packaging/installation.py
 ifdef NEWEST
 INSTALL = @$(INSTALLATION) "$(3)" --editable '.[$(2)]'
@@ -73,7 +73,8 @@ INSTALL = @$(INSTALLATION) "$(3)" --require-hashes --requirement requirements/$(
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
 endif
 
-# What programs need; on top of it what tests need; done again when the versions change.
+# `install` installs what programs need, `install-dev` also what tests need; both run again when the
+# versions change.
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
 
@@ -85,12 +86,13 @@ $(VENV)/.installed-dev: pyproject.toml requirements/test.txt | $(BIN)/python
 	$(call INSTALL,test,dev,0.7 GB to download and 1.4 GB on disk; Spark is the largest)
 	@touch $@ $(VENV)/.installed
 
-# What only the checks of deploy/ansible need.
+# Packages that only the checks of deploy/ansible need.
 $(VENV)/.installed-deploy: pyproject.toml requirements/deploy.txt | $(BIN)/python
 	$(call INSTALL,deploy,deploy,20 MB to download)
 	@touch $@
 
-# For every Python from 3.11 on, and no address in it. A version that two files have is the same.
+# Locks versions for every Python from 3.11 on, without the address of an index. If two files list a
+# package, both list the same version.
 UV := uv==0.13.8
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	--no-header --no-annotate pyproject.toml
@@ -122,15 +124,15 @@ imports: install-dev
 
 check: lint type imports
 
-# The table of variables in deploy/ansible/README.md.
+# Writes the tables of variables in deploy/ansible/README.md.
 docs-ansible: install-dev
 	$(BIN)/python -m deploy.variables
 
-# docs/promises.md, from the marks in the tests.
+# Writes docs/promises.md from the marks in the tests.
 docs-promises: install-dev
 	PYTHONPATH=tests $(BIN)/python -m support.promises_page
 
-# Ansible finds a collection by its place, so the tree gets one that has its name.
+# Ansible finds a collection only at a path with its name, so this makes a link at such a path.
 COLLECTIONS := $(abspath .cache/collections)
 
 $(COLLECTIONS)/ansible_collections/skidway/fleet:
@@ -144,77 +146,78 @@ lint-ansible: $(VENV)/.installed-deploy $(COLLECTIONS)/ansible_collections/skidw
 	cd deploy/ansible && ANSIBLE_COLLECTIONS_PATH=$(COLLECTIONS) \
 		$(abspath $(BIN))/ansible-playbook --syntax-check -i inventories/example playbooks/*.yml
 
-# What tests run besides Skidway (.cache/peers); Maven is installed where that may be done.
+# Fetches the programs that tests run besides Skidway (.cache/peers); installs Maven if it may.
 peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
-# How many tests run at once. Those that only compute take every core; the others wait for programs
-# as often as they compute: the files of a suite, and the pipelines of e2e, are dealt out.
+# How many tests run at once. Tests that only compute use every core. The other tests also wait for
+# programs, so only PROCESSES of them run at once; each process takes whole files, or pipelines of e2e.
 PROCESSES ?= 2
 COMPUTING := -n auto
 DEALT := -n $(PROCESSES) --dist loadgroup
 
-# One suite, whole; as a part of test-all without what `test` has run.
+# One whole suite; within test-all, without the tests that `test` has already run.
 unit model: install-dev
 	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign$(if $(IS_BEHIND_TEST), and (random or slow))' tests/$@)
 
 crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and not quick)' tests/$@)
 
-# Python, make and PyPI suffice: random tests in short, and of the others those marked `quick`.
+# Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
+# those marked `quick` run.
 test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m quick tests/crash tests/conformance tests/e2e)
 
 test-deep: $(if $(TESTED),,check) $(SUITES)
 
-# Tests that need Node, Go, Debian packages or root carry the mark `foreign`. What they need is
-# installed where that may be done.
+# Tests that need Node, Go, Debian packages or root have the mark `foreign`. Installs what they need if
+# it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	@$(call PYTEST,$@,$(DEALT) -m foreign tests)
 
-# The steps of a story: after the first that fails the others mean nothing.
+# These tests are steps of one story, so the run stops at the first failure.
 test-deploy: install-dev $(VENV)/.installed-deploy
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,$@,-x -m deploy --durations=0 --durations-min=1 tests/deploy)
 
-# The tasks of docs/operations.md, in its own words; and an operator's own ZooKeeper, Apache Kafka,
-# registry, HDFS and Spark.
+# Runs the tasks of docs/operations.md with the commands of that page; and uses an operator's own
+# ZooKeeper, Apache Kafka, registry, HDFS and Spark.
 test-operations: install-dev $(VENV)/.installed-deploy peers
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
-# TESTED=yes: `make test` was just done.
+# TESTED=yes: `make test` has just run, so do not run it again.
 test-all: IS_BEHIND_TEST := yes
 test-all: $(if $(TESTED),,test) test-deep some-mutants foreign lint-ansible test-deploy
 
-# Random tests with new seeds; what fails is printed with the line that replays it.
+# Runs random tests with new seeds; prints each failure with the command that replays it.
 explore: install-dev
 	PYTHONPATH=tests $(BIN)/python -m support.explore $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
-# All programs under all faults, from a seed; wants root and libfaketime (Debian: faketime).
+# Runs all programs under faults that a seed determines; needs root and libfaketime (Debian: faketime).
 torture: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m torture $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
-# Each mutant of tests/mutants/rules in a copy of the tree, with the tests that must notice it.
+# Tries each mutant of tests/mutants/rules in a copy of the tree, with the tests that must notice it.
 mutants: install-dev
 	PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
 
-# One of a hundred, which the commit decides.
+# Tries one of a hundred mutants, chosen by the commit's hash.
 some-mutants: install-dev
 	PYTHONPATH=tests $(BIN)/python -m mutants --parts 100 --drawn-by "$$(git rev-parse HEAD)"
 
 bench: install-dev peers
 	$(BIN)/python -m bench.run $(ARGS)
 
-# RabbitMQ and ActiveMQ are Debian packages, installed where that may be done.
+# RabbitMQ and ActiveMQ are Debian packages; the target installs them if it may.
 bench-paper: install-dev peers
 	$(BIN)/python -m bench.run paper
 
-# VERSION=x: another one than pyproject's, without a change to the tree.
+# VERSION=x: another version than that of pyproject.toml, without a change to the tree.
 wheels: install
 	$(BIN)/python -m deploy.packaging.wheels $(if $(VERSION),--version '$(VERSION)')
 

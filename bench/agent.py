@@ -1,8 +1,9 @@
 """A file of log lines into a broker: our agent (raw, and parsed into six fields) beside rsyslog.
 
-Both read the same file and write into the same broker of ours, one partition, acknowledged; rsyslog
-does not parse. CPU seconds are the shipper's own, start included, read from /proc when the last
-line has arrived; intents, checkpoints and counts of the agent are on, as always.
+Both read the same file and write to one partition of the same Skidway broker, with
+acknowledgements; rsyslog does not parse lines. CPU seconds are those of the agent or of rsyslog,
+including its start, read from /proc when the last line has arrived. Intents, checkpoints and counts
+of the agent are on, as always.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DEBIAN = ("rsyslog", "rsyslog-kafka")
 
 
 def run() -> Table:
-    """Lines per CPU second of each side, in turn."""
+    """Measures lines per CPU second of each side, in turn."""
     provide_rsyslog()
     table = Table("agent: 144-byte lines from a file to an acknowledged record")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -81,7 +82,7 @@ def write_lines(path: Path, count: int) -> None:
 
 @contextlib.contextmanager
 def registry(folder: Path, zookeeper: str) -> Iterator[str]:
-    """A running schema registry; its URL."""
+    """Runs a schema registry inside the block, and yields its URL."""
     port, metrics = free_port(), free_port()
     program = Program(
         skidway(
@@ -101,7 +102,7 @@ def registry(folder: Path, zookeeper: str) -> Iterator[str]:
 
 
 def agent(folder: Path, address: str, schemas: str, log: Path, parser: str) -> float:
-    """Lines per CPU second of `skidway agent run`, a state of its own for each run."""
+    """Lines per CPU second of `skidway agent run`, with a new state for each run."""
     topic = f"bench-{parser}-{time.time_ns()}"
     create(address, topic)
     state, metrics = folder / f"state-{topic}", free_port()
@@ -162,7 +163,7 @@ ruleset(name="ship") {{
 
 
 def until_arrived(address: str, topic: str, program: Program) -> float:
-    """Wait until every line is in the topic; lines per CPU second of the program."""
+    """Waits until every line is in the topic, and returns lines per CPU second of the program."""
     from skidway.kafka.client import LATEST, Client
     from skidway.kafka.types import TopicPartition
 
@@ -179,7 +180,7 @@ def until_arrived(address: str, topic: str, program: Program) -> float:
 
 
 def provide_rsyslog() -> None:
-    """rsyslog with its Kafka output, from Debian's packages where it is missing."""
+    """Installs rsyslog with its Kafka output from Debian's packages if it is missing."""
     if shutil.which("rsyslogd") and list(Path("/usr/lib").glob("*/rsyslog/omkafka.so")):
         return
     subprocess.run(["apt-get", "update", "-q"], check=True, stdin=subprocess.DEVNULL)

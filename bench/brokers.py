@@ -1,9 +1,9 @@
 """Several brokers on one host: one process uses one core, so two of them use two.
 
-One and two Skidway brokers, each one cluster, beside one Apache Kafka: Produce requests made
-beforehand are sent over a few connections to the partitions' leaders as fast as they are answered
-(brokers_load). The load costs little, but it shares the cores with the brokers, so its CPU is
-shown.
+Compares a cluster of one Skidway broker, a cluster of two, and one Apache Kafka. The load generator
+(brokers_load) sends prepared Produce requests over a few connections to the leaders, as fast as
+they are answered. It needs little CPU, but it shares the cores with the brokers, so the table shows
+its CPU time too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CASES = (1, 50)
 SECONDS = scaled(2.0, 0.5)
 ROUNDS = scaled(3, 1)
 WARM_UP_S = scaled(20.0, 0.5)
-"""Under load before anything counts: Java's compiler has to see the work first."""
+"""Time under load before measuring, so that Java's JIT compiler has compiled the hot code."""
 WARM_BYTES = scaled(3_000_000_000, 10_000_000)
 FIGURES = (
     ("throughput", "msg/s"),
@@ -53,7 +53,7 @@ class Site:
 
 
 def run() -> SidesTable:
-    """All sides in turn, batches of one message and of 50."""
+    """Measures all sides in turn, with batches of one message and of 50."""
     table = SidesTable("brokers: one and two on a host; 200 bytes, acks 1, 4 partitions", SIDES)
     with sites() as found:
         for site in found:
@@ -96,13 +96,13 @@ def sites() -> Iterator[tuple[Site, Site, Site]]:
 
 
 def live(address: str) -> int:
-    """How many brokers one of them knows of."""
+    """The number of brokers that one broker knows of."""
     with Client(address) as client:
         return len(client.metadata(()).brokers)
 
 
 def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
-    """One run into a topic of its own, which is deleted afterwards."""
+    """One run into a new topic, which is deleted afterwards."""
     topic = f"brokers-{time.time_ns()}"
     create(site.address, topic, PARTITIONS)
     warm_memory(WARM_BYTES)

@@ -1,11 +1,11 @@
-"""A closed loop of Produce requests that were made beforehand, to the leaders of a topic.
+"""Sends prepared Produce requests in a closed loop to the leaders of a topic.
 
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 
-Each connection always has a few blocks of requests in flight. Once as many answers are there as a
-block has requests, the next block goes out in one piece. So a request costs the load far less than
-it costs the broker, which always has something to do. Prints one JSON object: brokers that lead,
-requests that were answered, seconds, CPU seconds of its own.
+Each connection always has a few blocks of requests in flight. When the answers to one whole block
+have arrived, the next block is sent with one call. So a request costs this program far less CPU
+than it costs the broker, and the broker is never idle. Prints one JSON object: number of leaders,
+answered requests, seconds, CPU seconds of this program.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends for `seconds`, then takes the answers that are still to come."""
+        """Sends for `seconds`, then waits for the outstanding answers."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)
@@ -77,7 +77,7 @@ class ClosedLoop:
         self._watch(fd, link)
 
     def _serve(self, fd: int, event: int) -> int:
-        """How many blocks have been answered whole."""
+        """Reads answers; returns how many whole blocks they complete."""
         link, _ = self._links[fd]
         if event & select.EPOLLOUT and link.unsent:
             del link.unsent[: link.socket.send(link.unsent)]

@@ -1,19 +1,20 @@
 """Arrow columns to Avro datums and back, records per second of one core, beside fastavro and avro.
 
-Every side does the same job in one process on one thread: a record batch of `ROWS` rows in, an
-array of datums out, and the reverse. Ours is `skidway.schemas.codec.Codec`, with all of its checks.
-The peers are what one would write with them, as well as they allow:
+Every side does the same job in one process on one thread: it encodes a record batch of `ROWS` rows
+to an array of datums, and decodes the array again. Ours is `skidway.schemas.codec.Codec`, with all
+of its checks. The peers are the fastest simple code that these libraries allow:
 
-    fastavro   to_pylist(), schemaless_writer per row (its C extension) into one buffer; back:
-               schemaless_reader per datum, the rows to a record batch of the same types
-    avro       Apache's own, pure Python: DatumWriter and DatumReader per row, in the same frame
+    fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
+               decode: schemaless_reader per datum, then the rows to a batch of the same types
+    avro       Apache's own library in pure Python: DatumWriter and DatumReader per row, with the
+               same code around them
 
-All sides give the same bytes and the same columns (asserted before anything is measured). No shape
-has dates or times, because the peers would spend most of their time on the Python objects for them.
-The peers check only what they check by themselves; ours checks everything. `narrow`, `wide` and
-`nullable` are flat and encoded on the path `pyruhvro`; the others, and all decoding, take the path
-`columns`. The last row is the last resort: datums that cannot be read in whole columns, bad ones
-above all. Seconds are CPU seconds.
+All sides give the same bytes and the same columns (asserted before the measurement). No shape has
+dates or times, because the peers would spend most of their time on Python objects for them. Our
+codec checks everything; the peers make only their built-in checks. `narrow`, `wide` and `nullable`
+are flat and encoded on the path `pyruhvro`; the other shapes, and all decoding, take the path
+`columns`. The last row is the slow path for datums that cannot be read in whole columns, which are
+mostly bad datums. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro, which is a hundred times slower: its figure needs no more."""
+"""Rows for Apache's avro, which is a hundred times slower, so that fewer rows suffice."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -49,7 +50,7 @@ Shape = tuple[dict[str, Any], pa.RecordBatch]
 
 
 def run() -> Table:
-    """Each shape, each direction, each side in turn."""
+    """Measures each shape in both directions, the sides in turn."""
     table = Table(f"codec: columns to Avro and back, {ROWS:,} rows a batch, one core")
     for name, (schema, batch) in shapes().items():
         codec = Codec(schema)
@@ -69,7 +70,8 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """The cost of a datum that whole columns cannot read: it is read, written again, compared."""
+    """The speed for datums that whole columns cannot read: each is decoded, encoded and
+    compared."""
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)
@@ -115,7 +117,7 @@ def decoders(
 
 
 def rate(job: Callable[[], object], rows: int) -> float:
-    """Rows per CPU second of `job`, done until it has taken long enough to be measured."""
+    """Rows per CPU second of `job`, which is repeated until it has run for `SECONDS_MIN`."""
     times, begin = 0, time.process_time()
     while True:
         job()
@@ -149,7 +151,7 @@ def datums_of(buffer: io.BytesIO, offsets: list[int]) -> pa.BinaryArray:
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = batch.to_pylist()
-    if "labels" in batch.schema.names:  # a map is pairs in Arrow
+    if "labels" in batch.schema.names:  # Arrow gives a map as pairs
         for row in rows:
             row["labels"] = dict(row["labels"])
     return rows

@@ -1,4 +1,4 @@
-"""200-byte messages back: confluent-kafka and kcat on both brokers, and our columnar fetcher."""
+"""Reads 200-byte messages: confluent-kafka and kcat from both brokers, and our columnar fetcher."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bench.sites import Brokers
 
 FILLED = scaled(4_000_000, 20_000)
 COUNT = scaled(1_500_000, 20_000)
-"""How many of them the clients in Python read."""
+"""The number of messages that the clients in Python read."""
 ROUNDS = scaled(5, 1)
 
 
 def run(brokers: Brokers) -> Table:
-    """Fill one topic in each broker, then read it in turn."""
+    """Fills one topic in each broker, then reads the topics in turn."""
     table = Table("consume: 200 bytes, one partition")
     topic = f"consume-{time.time_ns()}"
     for address in brokers.addresses.values():
@@ -86,11 +86,11 @@ def fill(address: str, topic: str, count: int = FILLED) -> None:
 
 
 def stock(address: str, topic: str) -> float:
-    """confluent-kafka with assign, messages taken 10,000 at a time.
+    """Reads with confluent-kafka and `assign`, 10,000 messages at a time.
 
-    `fetch.queue.backoff.ms`: by default librdkafka stops fetching for a whole second whenever 64 MB
-    wait for the application. A faster broker would only make it wait more often, and the figure
-    would say how many such seconds fell into the run.
+    About `fetch.queue.backoff.ms`: by default librdkafka stops fetching for a whole second whenever
+    64 MB wait for the application. With a faster broker it would only wait more often, and the
+    figure would mainly show how many of these seconds fell into the run.
     """
     consumer = Consumer(
         {
@@ -112,7 +112,7 @@ def stock(address: str, topic: str) -> float:
 
 
 def kcat(address: str, topic: str) -> float:
-    """librdkafka's consumer in a program in C, from its start to its end."""
+    """Reads with kcat, a C program with librdkafka; the time includes its start and end."""
     begin = time.perf_counter()
     command = f"kcat -C -q -b {address} -t {topic} -p 0 -o beginning -c {FILLED}"
     ahead = "-X queued.min.messages=10000000 -X queued.max.messages.kbytes=2097151"
@@ -126,7 +126,7 @@ def kcat(address: str, topic: str) -> float:
 
 
 def columns(address: str, topic: str) -> float:
-    """Our fetcher; every batch checked and decoded into columns."""
+    """Reads with our fetcher, which checks every batch and decodes it into columns."""
     from skidway.kafka.client import Client, Fetcher
     from skidway.kafka.columns import decode
     from skidway.kafka.types import TopicPartition as Partition

@@ -9,7 +9,8 @@ from pathlib import Path
 from support import peers
 
 POLICY = Path("/usr/sbin/policy-rc.d")
-"""What Debian's packages ask before they start a service (invoke-rc.d(8)); 101 forbids it."""
+"""Debian's packages run this before they start a service (invoke-rc.d(8)); 101 forbids the
+start."""
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
@@ -26,7 +27,7 @@ def _services_not_started() -> Iterator[None]:
     try:
         with POLICY.open("x") as out:
             out.write("#!/bin/sh\nexit 101\n")
-    except OSError:  # there is one already, or we are not root and install nothing
+    except OSError:  # another policy exists, or we are not root and install nothing
         yield
         return
     POLICY.chmod(0o755)

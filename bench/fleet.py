@@ -1,8 +1,8 @@
-"""What a fleet looks like: 5,000 connections, 1-20 records a request, 200 partitions.
+"""The load of a fleet: 5,000 connections, 1 to 20 records in each request, 200 partitions.
 
-An open loop runs at several rates; latencies count from when a request was due. Then the broker is
-restarted and all clients come back at once. Figures are milliseconds: the ratio is ours over the
-peer's, and less is better.
+Requests are sent in an open loop at several rates; a latency counts from the time at which the
+request was due. Then the broker is restarted and all clients connect again at once. Figures are
+milliseconds: the ratio is ours over the peer's, and less is better.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ QUANTILES = ("p50", "p99", "p99.9")
 
 
 def run(brokers: Brokers) -> Table:
-    """Both brokers in turn, each rate; then a restart of each under all its clients."""
+    """Measures both brokers in turn at each rate, then restarts each with all its clients
+    connected."""
     table = Table(
         f"fleet: {CONNECTIONS:,} connections, 1-20 records of 200 bytes a request, 200 partitions"
     )
@@ -54,7 +55,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, float]:
-    """One run at one rate, with what the broker used for it."""
+    """One run at one rate, with the CPU time that the broker used."""
     pid = brokers.programs[name].pid
     before = cpu_seconds(pid)
     found = asked("load", brokers.addresses[name], topic, rate, SECONDS)
@@ -65,7 +66,7 @@ def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, fl
 
 
 def returned(brokers: Brokers, name: str, topic: str) -> dict[str, float]:
-    """A clean restart while all clients try to come back."""
+    """Restarts the broker cleanly while all clients try to connect again."""
     program = brokers.programs[name]
     program.stop(60)
     load = start("storm", brokers.addresses[name], topic)

@@ -3,10 +3,11 @@
     python -m bench.fleet_load load ADDRESS TOPIC CONNECTIONS REQUESTS_PER_S SECONDS
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS
 
-`load` is an open loop: a request is due at its time, whether or not earlier ones were answered, and
-its latency counts from then. So a broker that stalls does not get fewer requests (coordinated
-omission). `storm` has all clients come back at once: each connects (again and again until somebody
-listens), asks for versions and metadata, and produces one record. Prints one JSON object.
+`load` is an open loop: each request is sent at a planned time, whether or not earlier requests were
+answered, and its latency counts from this time. So a broker that stalls does not get fewer requests
+(this avoids coordinated omission). In `storm` all clients connect at once: each client tries to
+connect until the broker listens, asks for versions and metadata, and produces one record. Prints
+one JSON object.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ PATIENCE_S = 120.0
 
 @dataclass(slots=True)
 class Link:
-    """One client's connection, and when the requests that it waits for were due."""
+    """One client's connection, and the times at which its unanswered requests were due."""
 
     socket: socket.socket
     due: deque[float] = field(default_factory=deque)
@@ -61,7 +62,7 @@ def framed(key: ApiKey, version: int, request: Request) -> bytes:
 
 
 def produce_frame(topic: str, partition: int, records: int) -> bytes:
-    """A Produce request of so many records of 200 bytes, acks 1."""
+    """A Produce request with acks 1 and this number of records of 200 bytes."""
     now = np.full(records, int(time.time() * 1000), np.int64)
     values = pa.array([b"x" * RECORD_BYTES] * records, pa.binary())
     batch = bytes(seal(encode_records(values, now)))
@@ -72,12 +73,13 @@ def produce_frame(topic: str, partition: int, records: int) -> bytes:
 
 
 def error_position(topic: str) -> int:
-    """Where the only partition's error code stands in an answer, counted from the length field."""
+    """The position of the only partition's error code in an answer, counted from the length
+    field."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 
 
 def send(link: Link, data: bytes) -> None:
-    """Sends as much as the socket takes now; keeps the rest for the next chance."""
+    """Sends as much as the socket takes now; keeps the rest until the socket is writable again."""
     if link.unsent:
         link.unsent += data
         return
@@ -90,7 +92,7 @@ def send(link: Link, data: bytes) -> None:
 
 
 def answers(link: Link) -> list[bytes]:
-    """The complete answers that have come."""
+    """The complete answers that have arrived."""
     data = link.socket.recv(1 << 16)
     if not data:
         raise ConnectionResetError("the broker closed the connection")
@@ -107,7 +109,8 @@ def answers(link: Link) -> list[bytes]:
 
 
 class OpenLoop:
-    """Requests due at their times over all connections, whatever the broker does."""
+    """Sends requests at their planned times over all connections, however fast the broker
+    answers."""
 
     def __init__(self, address: tuple[str, int], topic: str, connections: int) -> None:
         dice = random.Random(1)
@@ -132,7 +135,7 @@ class OpenLoop:
         self._begin = 0.0
 
     def run(self, rate: float, seconds: float) -> dict[str, float]:
-        """Latencies in milliseconds, and how many requests were answered a second."""
+        """Latencies in milliseconds, and the number of answered requests per second."""
         total = int(rate * seconds)
         self._begin = time.perf_counter()
         while len(self._latencies) < total:
@@ -173,7 +176,7 @@ class OpenLoop:
 
 
 class Storm:
-    """Clients that come back all at once, each until its first record is acknowledged."""
+    """Clients that connect all at once; each is done when its first record is acknowledged."""
 
     def __init__(self, address: tuple[str, int], topic: str, connections: int) -> None:
         self._address = address
@@ -194,8 +197,9 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """How long each client waited, in ms, from the first connection of any client. Clients that
-        are not back within PATIENCE_S count as back then; `missing` counts them."""
+        """The time that each client waited, in ms, from the first connection of any client. A
+        client that is not connected again within PATIENCE_S counts with PATIENCE_S; `missing` is
+        the number of these clients."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):

@@ -1,9 +1,9 @@
-"""1,000 groups that commit once a second: latency, and what brokers and ZooKeeper do for it.
+"""1,000 groups that commit once a second: latency, and the work of brokers and ZooKeeper.
 
-Each group is a simple consumer with a connection of its own that commits every partition of a
-topic. The loop is open: the groups are spread over the second, and latencies count from when a
-commit was due. ZooKeeper's transactions are counted by the id of its last one (zxid). Apache Kafka
-keeps offsets in a topic instead and has no ZooKeeper to pay for.
+Each group is a simple consumer with its own connection that commits every partition of a topic. The
+loop is open: the groups' commits are spread evenly over each second, and a latency counts from the
+time at which the commit was due. The number of ZooKeeper's transactions is the difference of its
+last transaction ids (zxid). Apache Kafka stores offsets in a topic instead and uses no ZooKeeper.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Figures = dict[str, float]
 
 
 def run(brokers: Brokers) -> SidesTable:
-    """Both brokers in turn, with few and with many partitions a group."""
+    """Measures both brokers in turn, with few and with many partitions per group."""
     table = SidesTable(
         f"groups: {GROUPS:,} groups that commit once a second, over {SECONDS} s",
         tuple(NAMES.values()),
@@ -100,7 +100,7 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 
 
 def coordinator_port(address: str, topic: str) -> int:
-    """The port of all groups' coordinator: each side is one broker, on loopback.
+    """The port of the coordinator of all groups, which is the side's only broker, on loopback.
 
     A client has to ask for a coordinator first: Apache Kafka creates its offsets topic then.
     """
@@ -119,7 +119,7 @@ def coordinator_port(address: str, topic: str) -> int:
 
 
 def settle(groups: CommittingGroups) -> None:
-    """Repeats each group's first commit until the coordinator is there and takes it."""
+    """Repeats each group's first commit until the coordinator runs and accepts it."""
     waiting, until = set(range(GROUPS)), time.monotonic() + SETTLED_WITHIN_S
     why: set[int] = set()
     while waiting:
@@ -139,7 +139,7 @@ def settle(groups: CommittingGroups) -> None:
 def commits(
     groups: CommittingGroups, seconds: int, counters: dict[str, Callable[[], float]]
 ) -> Figures:
-    """The open loop; latencies in ms, and by how much each counter rose a second."""
+    """Runs the open loop; returns latencies in ms, and the increase per second of each counter."""
     total = GROUPS * seconds
     due: list[deque[float]] = [deque() for _ in range(GROUPS)]
     latencies: list[float] = []
@@ -168,7 +168,7 @@ def commits(
 
 
 class Zxid:
-    """The number of ZooKeeper's last transaction, found by making one."""
+    """The id of ZooKeeper's last transaction, which this function makes itself."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

@@ -1,9 +1,9 @@
-"""20,000 files that nobody writes to: what a shipper costs while nothing happens.
+"""20,000 files that no program writes to: the cost of an idle agent or rsyslog.
 
-Ours beside rsyslog's imfile (inotify), one after the other in one run, both with default settings.
-Each has delivered every line before it is measured, and has then been left alone for a while; CPU
-is that of the process over half a minute, in percent of one core, read from /proc. imfile keeps
-every file open, so it gets only as many files as a process here may open.
+Compares our agent with rsyslog's imfile (inotify), one after the other in one run, both with
+default settings. Before its measurement each side has delivered every line and has been idle for a
+while. CPU is the process's CPU time over half a minute, in percent of one core, read from /proc.
+imfile keeps every file open, so it gets only as many files as a process on this machine may open.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.sites import Program, free_port, ours, skidway
 
 FILES = scaled(20_000, 200)
 DESCRIPTORS_APART = 500
-"""What rsyslog has open besides the files."""
+"""File descriptors that rsyslog needs besides the log files."""
 DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
@@ -37,7 +37,7 @@ Figures = tuple[float, float, float]
 
 
 def run() -> Table:
-    """CPU, memory and descriptors of each side while 20,000 files lie still."""
+    """Measures CPU, memory and descriptors of each side while 20,000 files do not change."""
     provide_rsyslog()
     table = Table(f"idle: {FILES:,} files, tailed and quiet, over {MEASURE_S:.0f} s")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -58,7 +58,7 @@ def run() -> Table:
 
 
 def write_files(folder: Path, count: int) -> None:
-    """A few lines each, in directories as hosts with many services have them."""
+    """Writes files with a few lines each, in directories as on a host with many services."""
     for number in range(count):
         directory = folder / f"service-{number % DIRECTORIES}"
         directory.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def write_files(folder: Path, count: int) -> None:
 
 
 def agent(folder: Path, address: str, schemas: str) -> Figures:
-    """`skidway agent run` with default settings."""
+    """Measures `skidway agent run` with default settings."""
     topic = "bench-idle-skidway"
     create(address, topic)
     config = folder / "agent.yml"
@@ -88,7 +88,7 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """rsyslog's imfile -> omkafka, over so many files."""
+    """Measures rsyslog's imfile -> omkafka with these files."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic
@@ -113,7 +113,7 @@ ruleset(name="ship") {{
 
 
 def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
-    """Wait until every line has arrived and the program has calmed down, then measure it."""
+    """Waits until every line has arrived and the program is idle, then measures it."""
     from skidway.kafka.client import LATEST, Client
     from skidway.kafka.types import TopicPartition
 

@@ -1,8 +1,8 @@
 """From `produce` to `consume` at a steady rate: one librdkafka producer, one consumer.
 
-Each message carries the time when it was due. The loop is open, so a broker that stalls is not
-spared (coordinated omission). Figures are milliseconds: the ratio is ours over the peer's, and less
-is better.
+Each message contains the time at which it was due. The loop is open: if a broker stalls, the
+waiting time of all messages counts (this avoids coordinated omission). Figures are milliseconds:
+the ratio is ours over the peer's, and less is better.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def run(brokers: Brokers) -> Table:
-    """Both brokers in turn, each rate."""
+    """Measures both brokers in turn at each rate."""
     table = Table("latency: 200 bytes from produce to consume, one partition, linger 0")
     for rate, acks in CASES:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}

@@ -1,9 +1,9 @@
 """librdkafka's producer without Python in front of it.
 
-confluent-kafka takes one call a message; at batches of 50 that call costs more than everything
-that either broker does with the message, and the figure would measure Python. librdkafka's own
-`rd_kafka_produce_batch` takes an array of messages: the same library, protocol, batches and
-threads, fed as a program in C feeds it.
+confluent-kafka needs one call for each message; in batches of 50 this call costs more than the work
+of either broker for the message, so the figure would measure Python. librdkafka's own
+`rd_kafka_produce_batch` takes an array of messages. Library, protocol, batches and threads are the
+same; the call is the one that a program in C makes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPE_PRODUCER: Final = 0
 _PARTITION: Final = 0
 _CONF_OK: Final = 0
 CHUNK: Final = 10_000
-"""Messages handed over in one call."""
+"""Messages passed in one call."""
 
 
 class _Message(ctypes.Structure):
@@ -40,7 +40,7 @@ class _Message(ctypes.Structure):
 
 
 def _library() -> ctypes.CDLL:
-    """The very library that confluent-kafka brought along."""
+    """The shared library that the package confluent-kafka contains."""
     folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
     library = ctypes.CDLL(str(next(folder.glob("librdkafka-*.so*"))))
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
@@ -66,9 +66,9 @@ def _library() -> ctypes.CDLL:
 
 
 class Producer:
-    """One librdkafka producer, of one topic's partition 0.
+    """One librdkafka producer for partition 0 of one topic.
 
-    It asks for no delivery reports: the caller looks at the topic's end offset afterwards.
+    It requests no delivery reports: the caller checks the topic's end offset afterwards.
 
     Raises:
         ValueError: librdkafka refuses a setting.
@@ -102,7 +102,7 @@ class Producer:
         self._library.rd_kafka_destroy(self._producer)
 
     def send(self, payload: bytes, count: int) -> None:
-        """Hand over `count` messages of the same content, waiting while the queue is full."""
+        """Sends `count` messages with the same content; waits while librdkafka's queue is full."""
         chunk = self._chunk(payload)
         while count:
             taken = self._library.rd_kafka_produce_batch(
@@ -113,17 +113,18 @@ class Producer:
                 self._library.rd_kafka_poll(self._producer, 1)
 
     def flush(self, within_s: float) -> int:
-        """Wait until all are gone; return how many are left."""
+        """Waits until all messages are sent; returns the number of messages that are left."""
         self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
         return self.left
 
     @property
     def left(self) -> int:
-        """Messages that were handed over and are not gone yet."""
+        """The number of messages that librdkafka has taken and not sent yet."""
         return int(self._library.rd_kafka_outq_len(self._producer))
 
     def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:
-        """CHUNK messages of that content, which librdkafka reads until they are gone."""
+        """CHUNK messages with this content; librdkafka reads the array until the messages are
+        sent."""
         if payload not in self._chunks:
             kept = ctypes.create_string_buffer(payload, len(payload))
             chunk = (_Message * CHUNK)()

@@ -1,10 +1,11 @@
 """One line: written to a file -> shown by the broker -> a row that can be queried.
 
-The whole pipeline on this machine: agent, broker, mirror into an offline cluster, and a load from
-there into a local directory once a minute, as a systemd timer or cron would start it (so each
-starts its own Spark). Every line holds the time it was written. The first figure ends when a
-consumer of the datacenter's broker gets the line, which is not before the broker has flushed it.
-The second ends when the row's file is in place (its change time, which a rename sets).
+Runs the whole pipeline on this machine: agent, broker, mirror into an offline cluster, and once a
+minute a load from the offline cluster into a local directory. Each load is a new process with its
+own Spark, as a systemd timer or cron would start it. Every line contains the time at which it was
+written. The first figure is the time until a consumer of the datacenter's broker gets the line,
+which happens only after the broker has flushed it. The second is the time until the row's file is
+in place (its change time, which a rename sets).
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ TOPIC, CLUSTER = "lines", "offline"
 
 @dataclass(slots=True)
 class Lines:
-    """What the writer wrote and the consumer saw. Each list has one thread that appends."""
+    """The lines that the writer wrote and that the consumer saw. Only one thread appends to each
+    list."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     written: int = 0
@@ -53,7 +55,7 @@ class Lines:
 
 
 def run() -> SidesTable:
-    """Percentiles of both ways, over the minutes of `LOADS` loads."""
+    """Measures percentiles of both times, during `LOADS` loads."""
     table = SidesTable(
         f"line: one line on its way, {RATE:,} lines a second, a load every {LOAD_EVERY_S:.0f} s",
         (OURS,),
@@ -72,7 +74,8 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def site(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Datacenter broker, offline broker that mirrors it, registry: their addresses."""
+    """Runs the datacenter broker, the offline broker that mirrors it, and the registry; yields
+    their addresses."""
     zookeeper = ZooKeeper(folder)
     broker, address, ready = skidway_broker(folder, zookeeper, cluster="dc1")
     with (
@@ -87,7 +90,7 @@ def site(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 @contextlib.contextmanager
 def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
-    """The offline cluster's broker; its address."""
+    """Runs the offline cluster's broker; yields its address."""
     port, metrics = free_port(), free_port()
     config = folder / "offline.yml"
     settings = {
@@ -105,7 +108,8 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
 
 
 def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
-    """Write, watch and load side by side; return how long each line was on its way to the consumer.
+    """Writes lines, consumes them and loads them at the same time; returns the time that each line
+    took to the consumer.
 
     Raises:
         RuntimeError: A load failed, or lines did not arrive.
@@ -143,7 +147,7 @@ def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
 
 
 def write(log: Path, lines: Lines) -> None:
-    """RATE lines a second, a few at a time, each with the time of its writing."""
+    """Writes RATE lines a second, a few at a time, each with the time at which it is written."""
     next_s = time.monotonic()
     with log.open("a", buffering=1 << 16) as out:
         while not lines.ended.is_set():
@@ -156,7 +160,7 @@ def write(log: Path, lines: Lines) -> None:
 
 
 def watch(address: str, lines: Lines) -> None:
-    """Note what a consumer of the broker sees, as soon as it may see it."""
+    """Consumes from the broker and records when each line arrives."""
     with Client(address) as client:
         fetcher = Fetcher(client)
         fetcher.seek(TopicPartition(TOPIC, 0), 0)
@@ -176,7 +180,7 @@ def watch(address: str, lines: Lines) -> None:
 
 
 def load(folder: Path, offline: str, schemas: str) -> None:
-    """One `skidway load run`, as a timer starts it. Raises RuntimeError if it fails."""
+    """Runs `skidway load run` once, as a timer starts it. Raises RuntimeError if it fails."""
     config = folder / "loader.yml"
     settings = {
         "bootstrap.servers": offline,
@@ -195,7 +199,7 @@ def load(folder: Path, offline: str, schemas: str) -> None:
 
 
 def rows(output: Path) -> list[float]:
-    """How long each row was on its way, by its file's change time."""
+    """The time that each row took, up to the change time of its file."""
     delays: list[float] = []
     for path in sorted(output.rglob("dt=*/hour=*/*.parquet")):
         placed_ns = path.stat().st_ctime_ns

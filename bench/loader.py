@@ -1,9 +1,9 @@
 """A topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with from_avro.
 
-Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. Spark's
-own side runs pyspark 4.1.1 in an environment of its own, since the connector jars exist for that
-version; it neither removes duplicates nor counts. Rows per second are those of the load itself,
-warm: neither side counts Spark's start-up.
+Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The peer
+runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that version; it
+neither removes duplicates nor counts. Rows per second are those of the load itself, after warm-up:
+neither figure contains Spark's start-up.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SCHEMA = {
 
 
 def run() -> Table:
-    """Rows per second of each side, in turn, on one topic."""
+    """Measures rows per second of each side, in turn, on one topic."""
     provide_spark()
     table = Table("loader: 169-byte datums of 7 columns, 4 partitions, to hourly zstd Parquet")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -92,7 +92,8 @@ def run() -> Table:
 
 
 def fill(address: str, schemas: str) -> str:
-    """ROWS records of the schema, over three hours of event time, with origins."""
+    """Fills the topic with ROWS records of the schema, with origins, over three hours of event
+    time."""
     topic = f"bench-{time.time_ns()}"
     schema_id = RegistryClient(schemas).register(f"{topic}-value", json.dumps(SCHEMA))
     codec, chunk = Codec(SCHEMA), 4_000
@@ -141,7 +142,7 @@ def fill(address: str, schemas: str) -> str:
 
 
 def announce(client: Client, producer: Producer, topic: str) -> None:
-    """Says which files the origins stand for, as an agent does before its first record."""
+    """Announces the files of the origins, as an agent does before its first record."""
     from skidway.audit.topic.messages import Announcement, encode
     from skidway.kafka.source import sources_of
 
@@ -156,7 +157,8 @@ def announce(client: Client, producer: Producer, topic: str) -> None:
 
 
 def load(folder: Path, address: str, schemas: str, topic: str) -> float:
-    """Rows per second of one `skidway load run` into an empty directory, by its own summary."""
+    """Rows per second of one `skidway load run` into an empty directory, from the summary that it
+    prints."""
     output = folder / f"ours-{time.time_ns()}"
     config = folder / "loader.yml"
     config.write_text(
@@ -206,7 +208,8 @@ def spark(folder: Path, address: str, topic: str) -> float:
 
 
 def provide_spark() -> None:
-    """pyspark 4.1.1 in an environment of its own, and its connector jars from Maven Central."""
+    """Installs pyspark 4.1.1 in a separate environment, and its connector jars from Maven
+    Central."""
     if (CACHE / ".complete").exists():
         return
     (CACHE / "jars").mkdir(parents=True, exist_ok=True)

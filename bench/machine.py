@@ -1,4 +1,4 @@
-"""What this machine is, which is printed with every figure; CPU and memory of processes."""
+"""Describes this machine, for the line below every table; measures CPU and memory of processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def family_cpu_seconds(pid: int) -> float:
-    """The same of a process and its living children, such as a JVM behind its start script."""
+    """The CPU time of a process and its running children, such as a JVM that a start script
+    runs."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it ended meanwhile
@@ -50,11 +51,11 @@ def resident_mb(pid: int) -> float:
 
 
 def warm_memory(size_bytes: int) -> None:
-    """Makes so much of the kernel's free memory really present, for the next second or two.
+    """Allocates and frees memory, so that for the next second or two the machine really has it.
 
     A virtual machine gives free memory back to its host, and each page that is used again costs a
-    fault there: filling the page cache then runs at some 200 MB/s here, instead of 3 GB/s. Without
-    this, a benchmark that writes measures the host, whichever the broker.
+    page fault in the host: the page cache then fills at some 200 MB/s on this machine, instead of 3
+    GB/s. Without this function, a benchmark that writes would measure the host, not the broker.
     """
     block = bytes(1 << 20)
     with tempfile.TemporaryFile() as file:

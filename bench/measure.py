@@ -15,7 +15,7 @@ from bench.machine import cpu_seconds
 
 RESULTS = Path(__file__).parent / "results"
 OURS = "skidway"
-"""Our side, as results call it."""
+"""The name of our side in results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Result(Protocol):
 
     @property
     def name(self) -> str:
-        """The benchmark's name: what stands before the colon of the title."""
+        """The benchmark's name: the part of the title before the colon."""
 
     def markdown(self) -> str:
         """For people."""
@@ -46,7 +46,7 @@ class Result(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: a figure of ours and of the peer, measured in turn."""
+    """One line of a table: a figure of Skidway and of the peer, measured in turn."""
 
     name: str
     unit: str
@@ -57,18 +57,18 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Median of ours over median of the peer's; infinite where the peer's is nothing."""
+        """Our median divided by the peer's median; infinite if the peer's median is 0."""
         peer = statistics.median(self.peer)
         return statistics.median(self.ours) / peer if peer else math.inf
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""The runs of each side; a run is its figures by name."""
+"""The runs of each side; each run is a dict of figures by name."""
 
 
 @dataclass(slots=True)
 class Table:
-    """A benchmark of ours beside one peer, with their ratio."""
+    """The table of a benchmark of Skidway and one peer, with their ratio."""
 
     title: str
     rows: list[Row] = field(default_factory=list)
@@ -145,7 +145,7 @@ class SidesTable:
 
 
 def save(table: Result, machine: str) -> None:
-    """Every value of a table into bench/results, as CSV."""
+    """Writes every value of a table to bench/results, as CSV."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / f"{table.name}.csv").open("w", newline="") as out:
         writer = csv.writer(out)
@@ -161,9 +161,10 @@ def save(table: Result, machine: str) -> None:
 def in_turn(
     sides: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
 ) -> dict[str, tuple[float, ...]]:
-    """Measure every side once per round, in turn: a drift of the machine affects all of them.
+    """Measures every side once per round, in turn, so that a drift of the machine affects all
+    sides.
 
-    The first `warm_up` rounds do not count: JIT compilers have then seen the work.
+    The first `warm_up` rounds do not count, because JIT compilers are still compiling.
     """
     values: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(warm_up + rounds):
@@ -179,9 +180,10 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """What `in_turn` finds, and the CPU seconds of each side's server per unit of work.
+    """The values of `in_turn`, and the CPU seconds of each side's server per unit of work.
 
-    The second figure tells the servers apart where their common client limits the first.
+    If the common client limits the first figure, the second one shows the difference between the
+    servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 

@@ -2,8 +2,8 @@
 
 Both copy the same topic of the same Apache Kafka 4.1, one after the other: ours into a Skidway
 broker, which fetches and writes in one process; MirrorMaker 2 into a second Apache Kafka. The
-measurement begins with the first mirrored message and ends with the last, so no side's start
-counts, nor the CPU time of the start (a JVM takes seconds of it before it copies anything).
+measurement begins with the first mirrored message and ends with the last, so it does not contain
+the time and CPU time of a start (a JVM needs seconds before it copies anything).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One round: CPU of the process that mirrors, and of all processes that copy and write."""
+    """The figures of one round: throughput, data per CPU second of the process that mirrors
+    (`mirror_`) and of all processes that copy and write (`whole_`), and memory."""
 
     messages_a_second: float
     mirror_mb_a_cpu_second: float
@@ -47,7 +48,7 @@ class Figures:
 
 
 def run() -> Table:
-    """Messages a second, megabytes a CPU second and memory of each side, in turn."""
+    """Measures messages per second, megabytes per CPU second and memory of each side, in turn."""
     if not peers.is_complete(PEER):
         peers.fetch(PEER, peers.provide_maven())
     table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")
@@ -84,7 +85,8 @@ def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def apache(folder: Path) -> Iterator[tuple[str, Program]]:
-    """A cluster of Apache Kafka, one node with 1 GB of heap: its address and its process."""
+    """Runs a cluster of Apache Kafka, one node with 1 GB of heap; yields its address and its
+    process."""
     folder.mkdir(parents=True)
     kafka = ApacheKafka(folder, heap_mb=1024)
     kafka.format()
@@ -93,7 +95,7 @@ def apache(folder: Path) -> Iterator[tuple[str, Program]]:
 
 
 def skidway_mirror(folder: Path, source: str, topic: str) -> Figures:
-    """A new broker of ours that follows the topic."""
+    """Measures a new Skidway broker that mirrors the topic."""
     folder.mkdir(parents=True)
     zookeeper, port, metrics = ZooKeeper(folder), free_port(), free_port()
     config = folder / "broker.yml"
@@ -115,7 +117,7 @@ def skidway_mirror(folder: Path, source: str, topic: str) -> Figures:
 
 
 def mirror_maker(folder: Path, source: str, topic: str) -> Figures:
-    """A new MirrorMaker 2 and the new cluster that it writes to."""
+    """Measures a new MirrorMaker 2 with a new target cluster."""
     with apache(folder) as (target, broker):
         config = folder / "mm2.properties"
         settings = {
@@ -152,7 +154,7 @@ def mirror_maker(folder: Path, source: str, topic: str) -> Figures:
 
 
 def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]) -> Figures:
-    """Follow the mirror's log end from its first message to its last.
+    """Watches the mirror's log end offset from the first message to the last.
 
     Raises:
         RuntimeError: It does not come to its end in time.

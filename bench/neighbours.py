@@ -1,10 +1,10 @@
-"""How one good client fares beside its neighbours: 20 connections that ask without end.
+"""One client with few requests beside its neighbours: 20 connections that send without pause.
 
-The good client sends a record with acks=all 50 times a second. Its latencies count from when each
-record was due, in milliseconds: the ratio is ours over the peer's, and less is better. Its
-neighbours are none, 20 connections that flood Metadata, or 20 stock librdkafka producers that send
-each message alone. How many requests of these are answered is shown too, because a broker could
-serve the good client well by starving the others.
+The client (the good client below) sends a record with acks=all 50 times a second. Its latencies
+count from when each record was due, in milliseconds: the ratio is ours over the peer's, and less is
+better. Its neighbours are none, 20 connections that flood Metadata, or 20 stock librdkafka
+producers that send each message alone. The table also shows how many requests of the neighbours are
+answered, because a broker could serve the good client well by starving the neighbours.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CASES = {
 
 
 def run(brokers: Brokers) -> Table:
-    """Both brokers in turn, each kind of neighbours."""
+    """Measures both brokers in turn, with each kind of neighbours."""
     table = Table(f"neighbours: {RATE} acks=all requests a second beside {NEIGHBOURS} busy clients")
     for case, kind in CASES.items():
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
@@ -50,7 +50,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, kind: str) -> dict[str, float]:
-    """One run into topics of its own, after all data of the run before is on disk."""
+    """One run into new topics, after all data of the previous run is on disk."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)
@@ -69,7 +69,7 @@ def measured(address: str, kind: str) -> dict[str, float]:
 def neighbours(
     kind: str, address: str, more: Sequence[object], said: dict[str, float]
 ) -> Iterator[None]:
-    """Keeps them busy inside the block; `said` has their figures after it."""
+    """Runs the neighbours inside the block; after it, `said` has their figures."""
     if not kind:
         yield
         return

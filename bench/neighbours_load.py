@@ -1,14 +1,15 @@
-"""One client that asks now and then, and others that ask without end.
+"""The load: one client with few requests, and other clients that send without pause.
 
     python -m bench.neighbours_load ask ADDRESS TOPIC REQUESTS_PER_S SECONDS
     python -m bench.neighbours_load metadata ADDRESS CONNECTIONS
     python -m bench.neighbours_load produce ADDRESS TOPIC PRODUCERS
 
-`ask` sends one record with acks=all whenever one is due, on one connection; its latency counts from
-when it was due (coordinated omission). `metadata` floods: each connection has as many Metadata
-requests in flight as its socket takes. `produce` is stock librdkafka with `batch.num.messages=1`,
-one producer per thread. These two print "busy" when they are, and go on until their input ends.
-Each prints one JSON object at its end.
+`ask` sends one record with acks=all at each planned time, on one connection; a latency counts from
+the planned time (this avoids coordinated omission). `metadata` floods: each connection has as many
+Metadata requests in flight as its socket takes. `produce` is stock librdkafka with
+`batch.num.messages=1`, one producer per thread. `metadata` and `produce` print "busy" when all
+connections send, and go on until their input ends. Each of the three prints one JSON object at its
+end.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from skidway.kafka.protocol.metadata import MetadataRequest
 
 PATIENCE_S = 60.0
 BLOCK = 500
-"""Metadata requests sent in one piece."""
+"""Metadata requests sent with one call."""
 ACKS_AT = 2
-"""Where the request's body has its acks: behind the null transactional id."""
+"""Position of the acks in the request's body: behind the null transactional id."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,
@@ -50,7 +51,7 @@ CHUNK = 1_000
 
 
 def acks_all(frame: bytes) -> bytes:
-    """A request of `produce_frame`, changed to acks=all: answered once it is durable."""
+    """A request of `produce_frame` with acks changed to all, so that the answer means durable."""
     header = 4 + 8 + 2 + len("fleet")
     at = header + ACKS_AT
     if frame[at : at + 2] != b"\0\1":
@@ -86,7 +87,7 @@ def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> di
 
 
 def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
-    """Requests that were answered a second."""
+    """Answered requests per second."""
     block = framed(ApiKey.METADATA, 5, MetadataRequest(topics=())) * BLOCK
     poll, links = select.epoll(), {}
     for _ in range(connections):
@@ -113,7 +114,7 @@ def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, producers: int) -> dict[str, float]:
-    """Messages a second, which here are requests."""
+    """Messages per second; each message is one request."""
     stop, sent = threading.Event(), [0] * producers
 
     def run(number: int) -> None:
@@ -137,7 +138,7 @@ def produce(address: str, topic: str, producers: int) -> dict[str, float]:
 
 
 def busy() -> float:
-    """Prints "busy"; returns the time from which requests count."""
+    """Prints "busy"; returns the time at which the measurement begins."""
     print("busy", flush=True)
     return time.perf_counter()
 

@@ -1,4 +1,5 @@
-"""2,000 partitions on one broker: how long a start after a clean stop takes, what idling costs."""
+"""2,000 partitions on one broker: the time of a start after a clean stop, and the cost of
+idling."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ PEER = "Apache Kafka 4.1"
 
 
 def run() -> Table:
-    """Ours, then the peer: they never run at the same time."""
+    """Measures our broker, then the peer; they never run at the same time."""
     table = Table(f"partitions: {TOPICS * PARTITIONS_EACH:,} on one broker, a record in each")
     with ours() as (program, address):
         mine = [measure(program, address) for _ in range(ROUNDS)]
@@ -50,7 +51,7 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def ours() -> Iterator[tuple[Program, str]]:
-    """Our broker, filled and stopped; its ZooKeeper runs."""
+    """Our broker, filled and stopped, with its running ZooKeeper."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -77,7 +78,7 @@ def apache() -> Iterator[tuple[Program, str]]:
 
 
 def fill(address: str) -> None:
-    """The topics, and one record in each partition."""
+    """Creates the topics, and writes one record to each partition."""
     names = [f"topic-{number:02}" for number in range(TOPICS)]
     with Client(address, request_timeout_ms=120_000) as client:
         made = client.create_topics([NewTopic(name, PARTITIONS_EACH, 1) for name in names])
@@ -90,7 +91,7 @@ def fill(address: str) -> None:
 
 
 def measure(program: Program, address: str) -> tuple[float, float, float]:
-    """Start it, let it idle, stop it: seconds, percent, MB."""
+    """Starts the broker, lets it idle, and stops it; returns seconds, percent and MB."""
     began = time.monotonic()
     program.start()
     wait_for_leaders(address)
@@ -105,7 +106,7 @@ def measure(program: Program, address: str) -> tuple[float, float, float]:
 
 
 def wait_for_leaders(address: str) -> None:
-    """Waits until a client is told a leader for every partition."""
+    """Waits until the broker names a leader for every partition."""
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline:
         with (

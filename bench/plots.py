@@ -1,7 +1,7 @@
-"""Plots of what was measured, as SVG beside the CSV files: bars of medians, lines over a run.
+"""Plots of the results, as SVG beside the CSV files: bars of medians, lines over a run.
 
-A bar is the median of a side's rounds, its whisker goes from the least to the greatest. Figures of
-one unit share an axis, which is logarithmic where they lie more than a factor of 30 apart.
+A bar is the median of a side's rounds, its whisker goes from the least to the greatest. Figures
+with the same unit share an axis, which is logarithmic if they differ by more than a factor of 30.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from matplotlib.ticker import EngFormatter
 
 from bench.measure import RESULTS, Measured, Result
 
-# The same figures give the same file; text stays text.
+# The same figures give the same file; text is not converted to curves.
 mpl.rcParams.update({"svg.hashsalt": "skidway", "svg.fonttype": "none", "font.size": 9})
 
 BAR_INCHES = 0.22
 LOGARITHMIC_FROM = 30
-"""Greatest over least: above this ratio, the smallest bars would not be seen on a linear axis."""
+"""If the ratio of the greatest to the least figure is above this, the smallest bars would be
+invisible on a linear axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: its name, its points, and how it is drawn (matplotlib's words)."""
+    """One curve: its name, its points, and its style and color in matplotlib's notation."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -43,7 +44,7 @@ def path(name: str) -> Path:
 
 
 def bars(result: Result) -> None:
-    """All rows of a result, one axis for each unit."""
+    """Draws all rows of a result, with one axis for each unit."""
     units: dict[str, list[Measured]] = {}
     for each in result.measured():
         units.setdefault(each.unit, []).append(each)
@@ -63,7 +64,7 @@ def bars(result: Result) -> None:
 
 
 def lines(name: str, title: str, x_label: str, y_label: str, curves: Sequence[Line]) -> None:
-    """Curves; the y axis is logarithmic, so that slow sides can be seen too."""
+    """Draws curves; the y axis is logarithmic, so that slow sides are visible too."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axis = figure.subplots()
     for each in curves:

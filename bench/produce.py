@@ -1,4 +1,5 @@
-"""200-byte messages by one librdkafka producer, batch 1 and 50, acks 0 and 1 (the paper's 5)."""
+"""200-byte messages by one librdkafka producer, batch 1 and 50, acks 0 and 1 (as in section 5 of
+the paper)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ ARRIVED_WITHIN_S = 30
 
 
 def run(brokers: Brokers) -> Table:
-    """Both brokers, each case in turn; the first round of each warms up and does not count."""
+    """Measures both brokers in turn in each case; the first round of each case is a warm-up and
+    does not count."""
     table = Table("produce: 200 bytes, one librdkafka producer, one partition")
     for batch, acks, count in CASES:
         _compare(table, brokers, f"batch {batch}, acks {acks}", produce, batch, acks, count)
@@ -74,7 +76,7 @@ def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
 
 
 def produce(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """Messages per second until librdkafka holds none, into a topic made for this run.
+    """Messages per second into a new topic, until librdkafka has sent all messages.
 
     Raises:
         RuntimeError: Not all of them arrived.
@@ -123,7 +125,7 @@ def _produce_one(producer: Producer, topic: str) -> None:
 
 
 def arrived(address: str, topic: str, count: int) -> None:
-    """Wait until so many messages are there: with acks 0 no answer says so.
+    """Waits until the topic has `count` messages, because with acks 0 no answer shows it.
 
     Raises:
         RuntimeError: They do not come.

@@ -66,7 +66,7 @@ DRAWN: Mapping[str, Sequence[str]] = {
 
 
 def main(names: Sequence[str]) -> int:
-    """Run what is named; unknown names are refused."""
+    """Runs the named benchmarks; refuses unknown names."""
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         print(f"No benchmark called {unknown[0]}; there are {', '.join(NAMES)}.", file=sys.stderr)
@@ -86,7 +86,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def keep(result: Result, machine: str) -> None:
-    """The CSV file, the plot, and the table's place in docs/performance.md."""
+    """Writes the CSV file, the plot, and the table's section of docs/performance.md."""
     save(result, machine)
     if result.name not in DRAWN:
         plots.bars(result)
@@ -94,7 +94,7 @@ def keep(result: Result, machine: str) -> None:
 
 
 def placed(text: str, result: Result, machine: str) -> str:
-    """The page with the table in its place, its plots below, the machine and the date."""
+    """The page with the table in its section, with plots, machine and date below it."""
     begin, end = f"<!-- bench:{result.name} -->\n", "<!-- /bench -->"
     head, found, rest = text.partition(begin)
     if not found:

@@ -1,6 +1,6 @@
 """Full size, or a trial that only shows that a benchmark runs: BENCH_QUICK=1 in the environment.
 
-What a trial measures means nothing: `bench.run` prints it and writes it nowhere.
+The figures of a trial mean nothing: `bench.run` prints them and does not write them to a file.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ QUICK = os.environ.get("BENCH_QUICK", "") not in ("", "0")
 
 
 def scaled(full: Size, trial: Size) -> Size:
-    """The size of a run: `trial` while BENCH_QUICK is set."""
+    """The size of a run: `full`, or `trial` if BENCH_QUICK is set."""
     return trial if QUICK else full

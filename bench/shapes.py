@@ -1,7 +1,7 @@
-"""Other messages, other acknowledgements, more producers, compression; and what a GB costs.
+"""Other message sizes, acks, numbers of producers and codecs; and the CPU time for each GB.
 
-MB/s are of uncompressed values. The values are log-like text, so that lz4 and zstd have something
-to do; they are compressed by the clients, on the same cores.
+MB/s are of uncompressed values. The values are similar to log lines, so that lz4 and zstd can
+compress them; the clients compress on the same cores.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SHAPES = (
 
 
 def run(brokers: Brokers) -> Table:
-    """Every shape on both brokers in turn."""
+    """Measures every shape on both brokers in turn."""
     table = Table("shapes: 1 and 10 KB, acks, producers and codecs; 6 partitions")
     for shape in SHAPES:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
@@ -63,7 +63,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
-    """One run into a topic of its own, which is deleted afterwards."""
+    """One run into a new topic, which is deleted afterwards."""
     address, pid = brokers.addresses[name], brokers.programs[name].pid
     topic = f"shapes-{time.time_ns()}"
     create(address, topic, PARTITIONS)
@@ -81,7 +81,8 @@ def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, shape: Shape) -> float:
-    """MB a second until the last message is acknowledged (acks 0: handed to the network)."""
+    """MB per second until the last message is acknowledged (acks 0: until it is written to the
+    socket)."""
     messages = [log_like(number, shape.size_bytes) for number in range(500)]
     producers = [
         Producer(
@@ -119,7 +120,7 @@ def produce(address: str, topic: str, shape: Shape) -> float:
 
 
 def log_like(number: int, size_bytes: int) -> bytes:
-    """A line as logs have them: some of it the same everywhere, some of it never."""
+    """A line similar to a log line: some parts are the same in all lines, others never."""
     words = b"2026-01-31 10:00:%02d,%03d INFO dfs.DataNode$PacketResponder: block blk_%d of %d " % (
         number * 7 % 60, number * 13 % 1000, number * 7_919_773, number * number,
     )  # fmt: skip

@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """Both brokers at once, on the same machine; only one is under load at a time."""
+    """Both brokers, which run at the same time on one machine; only one is under load at a time."""
 
     addresses: dict[str, str]
     programs: dict[str, Program]
@@ -38,14 +38,15 @@ class Brokers:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Process ids of the brokers that run now."""
+        """Process ids of the running brokers, by name."""
         return {name: program.pid for name, program in self.programs.items()}
 
 
 def skidway_broker(
     folder: Path, zookeeper: ZooKeeper, *, cluster: str = "bench", number: int = 1
 ) -> tuple[Program, str, Callable[[], bool]]:
-    """A Skidway broker of a cluster, not started: program, address, and whether it is ready."""
+    """A Skidway broker of a cluster, not started yet: program, address, and a function that says
+    whether it is ready."""
     port, metrics = free_port(), free_port()
     program = Program(
         skidway(
@@ -71,7 +72,8 @@ def skidway_broker(
 
 @contextlib.contextmanager
 def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
-    """ZooKeeper and one Skidway broker: address, program, ZooKeeper."""
+    """Runs ZooKeeper and one Skidway broker; yields the broker's address and program, and
+    ZooKeeper."""
     zookeeper = ZooKeeper(folder)
     broker, address, ready = skidway_broker(folder, zookeeper)
     with running(zookeeper.program, zookeeper.ready), running(broker, ready):
@@ -80,7 +82,7 @@ def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
 
 @contextlib.contextmanager
 def both() -> Iterator[Brokers]:
-    """Our broker and Apache Kafka 4.1 with 1 GB of heap, as references run it."""
+    """Runs our broker, and Apache Kafka 4.1 with 1 GB of heap as in published reference runs."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         (folder / "kafka").mkdir()

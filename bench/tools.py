@@ -1,10 +1,10 @@
 """Each system's own best producer; the Java consumer on both; a read from a cold page cache.
 
-Kafka's is its ProducerPerformance into Apache Kafka, with its defaults and with batches of about 50
-messages of 200 bytes. Ours goes into our broker, in two forms: columns (Arrow in, whole batches
-out: what the agent uses), and `skidway.producer.Producer`, which takes Python's bytes, 1,000
-messages a call, in batches of both kinds. A cold read begins after the topic's files were dropped
-from the page cache.
+Kafka's producer is its ProducerPerformance into Apache Kafka, with its defaults and with batches of
+about 50 messages of 200 bytes. Our producer sends to our broker, in two forms: from columns (Arrow
+in, whole batches out), as the agent does; and `skidway.producer.Producer`, which gets Python's
+bytes, 1,000 messages in each call, with both batch sizes. Before a cold read, the topic's files are
+dropped from the page cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = scaled(3, 1)
 OWN_COUNT = scaled(1_000_000, 20_000)
 SET = 1_000
 COLUMN = 4_000
-"""Messages of a batch made from columns: 0.85 MB, below `batch.size`'s default."""
+"""Messages in a batch from columns: 0.85 MB, below the default of `batch.size`."""
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500
@@ -73,7 +73,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def columns_produce(address: str) -> float:
-    """Messages a second from Arrow columns through the client that the agent uses."""
+    """Messages per second from Arrow columns, with the client that the agent uses."""
     import numpy as np
     import pyarrow as pa
 
@@ -101,7 +101,7 @@ def columns_produce(address: str) -> float:
 
 
 def produce(address: str, batch_bytes: int | None) -> float:
-    """Messages a second of our producer, until the last one is acknowledged."""
+    """Messages per second of our producer, until the last message is acknowledged."""
     from skidway.producer import Producer, ProducerSettings
 
     topic = f"own-{time.time_ns()}"
@@ -142,7 +142,7 @@ def java_produce(address: str, batch_bytes: int | None) -> float:
 
 
 def java_consume(address: str, topic: str) -> float:
-    """What Kafka's ConsumerPerformance says of its fetching."""
+    """The fetch throughput that Kafka's ConsumerPerformance prints."""
     said = tool(
         f"{TOOLS}.ConsumerPerformance",
         ["--bootstrap-server", address, "--topic", topic, "--messages", str(COUNT)],
@@ -155,7 +155,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drop a topic's files, as far as the broker has them open, from the page cache."""
+    """Drops those of a topic's files that the broker has open from the page cache."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))

@@ -1,7 +1,7 @@
-"""The table of variables in deploy/ansible/README.md, made from the roles' argument specs.
+"""Makes the tables of variables in deploy/ansible/README.md from the roles' argument specs.
 
-python -m deploy.variables            writes it
-python -m deploy.variables --check    1 if it is not up to date
+python -m deploy.variables            writes the tables
+python -m deploy.variables --check    exits with 1 if they are not up to date
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEANT_BY_EXPRESSION = "derived"
 
 
 def specs(role: str) -> dict[str, Any]:
-    """A role's argument spec, of its entry point `main`."""
+    """The argument spec of a role's entry point `main`."""
     text = (COLLECTION / "roles" / role / "meta" / "argument_specs.yml").read_text()
     main: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]
     return main
@@ -40,12 +40,12 @@ def defaults(role: str) -> dict[str, Any]:
 
 
 def tables() -> str:
-    """All variables, a table a role."""
+    """All variables, in one table for each role."""
     return "\n".join(line for role in ROLES for line in _table(role))
 
 
 def updated(readme: str) -> str:
-    """The page with its tables made anew. Raises ValueError if the place is not marked."""
+    """The page with new tables. Raises ValueError if the page lacks the markers BEGIN and END."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -54,7 +54,8 @@ def updated(readme: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the tables, or says that they are old."""
+    """Writes the tables; with --check, writes nothing and returns 1 if the tables are out of
+    date."""
     parser = argparse.ArgumentParser(prog="python -m deploy.variables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
 """ActiveMQ of Debian on loopback, loaded by its own producer and consumer threads.
 
-Its commands `activemq producer` and `activemq consumer` run these threads. Here they run in a JVM
-of their own, which is asked through Py4J how far they are. Persistent messages into KahaDB, sent
-and flushed asynchronously, automatic acknowledgement, a prefetch of 1,000: the paper's set-up.
+Its commands `activemq producer` and `activemq consumer` run these threads. This benchmark runs the
+threads in a separate JVM and reads their progress through Py4J. Persistent messages into KahaDB,
+sent and flushed asynchronously, automatic acknowledgement, a prefetch of 1,000: the paper's set-up.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def provide() -> None:
 
 
 class ActiveMQ:
-    """A server with all that it writes in one folder."""
+    """A server that writes only to one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -75,12 +75,12 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """Runs the server inside the block; leaves nothing behind."""
+        """Runs the server inside the block, and stops it afterwards."""
         with running(self.program, lambda: accepts(self.port), within_s=120):
             yield
 
     def produce(self, count: int, seconds_max: float) -> Series:
-        """So many messages of 200 bytes, or as many as the time allows."""
+        """Sends `count` messages of 200 bytes, or as many as the time allows."""
         with self._session() as (threads, session, queue):
             thread = threads.ProducerThread(session, queue)
             thread.setMessageCount(count)
@@ -89,7 +89,7 @@ class ActiveMQ:
             return _watched(thread, thread.getSentCount, seconds_max)
 
     def consume(self, count: int, seconds_max: float) -> Series:
-        """So many messages, or as many as the time allows."""
+        """Reads `count` messages, or as many as the time allows."""
         with self._session() as (threads, session, queue):
             thread = threads.ConsumerThread(session, queue)
             thread.setMessageCount(count)

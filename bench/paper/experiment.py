@@ -28,12 +28,13 @@ ONE, FIFTY, CONSUMER = "producer, batch 1", "producer, batch 50", "consumer"
 PHASES = (ONE, FIFTY, CONSUMER)
 
 Found = dict[str, Series]
-"""What one side did in each phase that it has."""
+"""The series of one side, by phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One of the paper's figures: its name, title, and what it shows of each side."""
+    """One of the paper's figures: its name, its title, and the phases that it shows with their line
+    styles."""
 
     name: str
     title: str
@@ -47,7 +48,7 @@ FIGURES = (
 
 
 def run() -> SidesTable:
-    """Every side, the table of them, and the two figures."""
+    """Measures every side, draws the two figures, and returns the table."""
     rabbitmq.provide()
     activemq.provide()
     found: dict[str, Found] = {}
@@ -64,7 +65,7 @@ def run() -> SidesTable:
 
 
 def draw(figure: Figure, found: dict[str, Found]) -> None:
-    """Throughput over messages sent, as the paper draws it (but for the logarithmic axis)."""
+    """Draws throughput over messages sent, as in the paper (except for the logarithmic axis)."""
     curves = [
         plots.Line(f"{side}, {phase}", list(series.rates()), style, COLORS[side])
         for phase, style in figure.phases.items()
@@ -87,7 +88,8 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """librdkafka in both batch sizes, each into a topic of its own; then the second one is read."""
+    """Sends with librdkafka in both batch sizes, each to its own topic; then reads the second
+    topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"
@@ -107,7 +109,7 @@ def _activemq(folder: Path) -> Found:
 
 
 def _one_by_one(side: RabbitMQ | ActiveMQ) -> Found:
-    """A side that knows no batches."""
+    """Measures a side that has no batches."""
     with side.run():
         warm_memory(2 * COUNT * len(MESSAGE))
         produced = side.produce(COUNT, SECONDS_MAX)

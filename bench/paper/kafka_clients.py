@@ -1,7 +1,7 @@
 """One librdkafka producer and one consumer, as the paper's experiment has them.
 
 The producer does not wait for answers (acks 0) and sends batches of 1 or 50. The consumer
-prefetches some 1,000 messages or 200 KB at a time, as the paper says of all its systems.
+prefetches some 1,000 messages or 200 KB at a time, as all systems in the paper do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHUNK = 1_000
 
 
 def produce(address: str, topic: str, batch: int, count: int, seconds_max: float) -> Series:
-    """So many messages of 200 bytes, or as many as the time allows.
+    """Sends `count` messages of 200 bytes, or as many as the time allows.
 
     Raises:
         RuntimeError: Not all of them arrived.
@@ -42,7 +42,7 @@ def produce(address: str, topic: str, batch: int, count: int, seconds_max: float
 
 
 def consume(address: str, topic: str, count: int, seconds_max: float) -> Series:
-    """So many messages from the beginning, or as many as the time allows."""
+    """Reads `count` messages from the beginning, or as many as the time allows."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,

@@ -1,8 +1,9 @@
 """RabbitMQ of Debian on loopback, loaded by its own perf-test.
 
 A durable queue of persistent messages, no publisher confirms, automatic acknowledgement: the
-paper's set-up. Erlang's port mapper (epmd) is started here, on a port of its own and on loopback,
-since the one that the server would start is open to the world and outlives it.
+paper's set-up. This module starts Erlang's port mapper (epmd) on a port of its own and on loopback,
+because the port mapper that the server would start listens on all addresses and goes on running
+after the server.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PACKAGES = ("rabbitmq-server",)
 PERF_TEST = "rabbitmq-perf-test"
 QUEUE = "paper"
 SERVER = "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server"
-"""The server's own script; the one on PATH insists on Debian's user, and on its directories."""
+"""The server's own script; the script on PATH works only with Debian's user and directories."""
 SAMPLE = re.compile(r"time ([\d.]+) s, (?:sent|received): (\d+) msg/s")
 
 
@@ -37,7 +38,7 @@ def provide() -> None:
 
 
 class RabbitMQ:
-    """A server with all that it writes in one folder."""
+    """A server that writes only to one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.port, epmd_port = free_port(), free_port()
@@ -68,7 +69,7 @@ class RabbitMQ:
 
     @contextlib.contextmanager
     def run(self) -> Iterator[None]:
-        """Runs the server inside the block; leaves nothing behind."""
+        """Runs the server inside the block, and ends all its processes afterwards."""
         with running(self._epmd, lambda: accepts(self._epmd_port)):
             self.program.start()
             try:
@@ -79,12 +80,12 @@ class RabbitMQ:
                 self.program.kill_session()
 
     def produce(self, count: int, seconds_max: float) -> Series:
-        """So many messages of 200 bytes, or as many as the time allows."""
+        """Sends `count` messages of 200 bytes, or as many as the time allows."""
         producer = ["-x", "1", "-y", "0", "-s", str(len(MESSAGE)), "-C", str(count)]
         return self._perf_test(producer, seconds_max)
 
     def consume(self, count: int, seconds_max: float) -> Series:
-        """So many messages, or as many as the time allows."""
+        """Reads `count` messages, or as many as the time allows."""
         consumer = ["-x", "0", "-y", "1", "-a", "-q", "1000", "-D", str(count)]
         return self._perf_test(consumer, seconds_max)
 
@@ -103,7 +104,8 @@ class RabbitMQ:
 
 
 def sampled(printed: str) -> Series:
-    """The series of perf-test's lines: one a second, with the time and the rate since the last.
+    """The series from the output of perf-test: one line a second, with the time and the rate since
+    the previous line.
 
     >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
     [Point(seconds=2.0, messages=200)]

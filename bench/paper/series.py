@@ -1,4 +1,4 @@
-"""The progress of a run, about every second: what the paper's figures draw."""
+"""The progress of a run, with a point about every second, for the paper's figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How many messages were through after how many seconds."""
+    """The number of messages that were sent or read after some seconds."""
 
     seconds: float
     messages: int
@@ -31,7 +31,8 @@ class Series:
         return self.points[-1].messages / self.points[-1].seconds
 
     def rates(self) -> Iterator[tuple[int, float]]:
-        """Messages through so far, and messages per second since the point before."""
+        """For each point, the messages so far, and the messages per second since the previous
+        point."""
         before = Point(0.0, 0)
         for point in self.points:
             took = point.seconds - before.seconds
@@ -40,7 +41,8 @@ class Series:
 
 
 class Stopwatch:
-    """Makes the series of a run that this process drives: told often, it notes every second."""
+    """Records the series of a run in this process: the run calls `tell` often, and the stopwatch
+    adds a point every second."""
 
     EVERY_S = 1.0
 
@@ -51,17 +53,17 @@ class Stopwatch:
 
     @property
     def is_over(self) -> bool:
-        """The run has had its time."""
+        """Whether the time of the run is over."""
         return time.perf_counter() >= self._end
 
     def tell(self, messages: int) -> None:
-        """Takes how many are through by now."""
+        """Takes the number of messages so far."""
         now = time.perf_counter()
         if now - self._noted >= self.EVERY_S:
             self._note(now, messages)
 
     def finish(self, messages: int) -> Series:
-        """Ends the run; messages since the last point become a point."""
+        """Ends the run; adds a last point for the messages since the previous one."""
         if not self.series.points or messages > self.series.messages:
             self._note(time.perf_counter(), messages)
         return self.series

@@ -1,13 +1,14 @@
-"""What is carried to a host: directories of wheels, and a Debian package of the agent.
+"""Makes what is copied to a host: directories of wheels, and a Debian package of the agent.
 
-    wheels       `make wheels`: dist/wheels/<version>, all that any program needs on an offline host
+    wheels       `make wheels`: dist/wheels/<version>, the wheels of all programs for offline hosts
     deb          `make deb`: dist/skidway-agent_*.deb, made of these wheels
-    environment  a virtual environment, built in another folder than its own
-    third_party  the wheels of others, resolved once for all programs, kept between versions
-    installation  `make demo`: pip with short output, before anything is installed
-    own_wheel    our own wheel, with a version of the caller's choice, from a copy of the sources
+    environment  builds a virtual environment in another folder than its final one
+    third_party  third-party wheels, resolved once for all programs, kept between versions
+    installation  `make demo`: runs pip with short output, before anything is installed
+    own_wheel    builds Skidway's own wheel from a copy of the sources, with a given version
 
-All programs of one version share one resolution, because a host has one virtual environment for
-all its programs. It fits the Python that built it (same minor version, same architecture);
-`wheels.json` says which. README.md beside this file says how a host installs from the directory.
+All programs of one version share one resolution of the dependencies, because a host has one virtual
+environment for all its programs. The wheels work only with the Python that built them (same minor
+version, same architecture), which `wheels.json` names. README.md beside this file says how to
+install from the directory on a host.
 """

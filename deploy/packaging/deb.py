@@ -1,4 +1,4 @@
-"""`make deb [VERSION=x]`: the agent as a Debian package that needs nothing but Python.
+"""`make deb [VERSION=x]`: builds the agent as a Debian package that needs only Python.
 
     /opt/skidway/<version>/          virtual environment, from the wheels of `make wheels`
     /opt/skidway/current/agent       link to it
@@ -6,8 +6,8 @@
     /lib/systemd/system/             the unit, as `skidway unit show agent` prints it
     /etc/skidway/agent.yml           conffile; not valid until it is edited
 
-It fits the Debian whose Python has the minor version that built it: bookworm has 3.11. The scripts
-that dpkg runs lie in debian/ beside this file.
+The package works on the Debian release whose Python has the minor version that built the package:
+bookworm has 3.11. The scripts that dpkg runs lie in debian/ beside this file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ Description: tails log files and publishes them to Kafka, exactly once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds it and prints its path; 1 with the reason if that failed, 2 for a bad version."""
+    """Builds the package and prints its path; returns 1 and prints the reason if that fails, and
+    returns 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make deb", description="the agent's Debian package")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)
@@ -79,7 +80,7 @@ def debian_version(version: str) -> str:
 
 
 def build(version: str, folder: Path, dist: Path = DIST) -> Path:
-    """The package, from a version's wheels. Raises PackagingFailed."""
+    """Builds the package from a version's wheels. Raises PackagingFailed."""
     if shutil.which("dpkg-deb") is None:
         raise PackagingFailed("dpkg-deb is missing: install the package dpkg")
     architecture = _output(["dpkg", "--print-architecture"])

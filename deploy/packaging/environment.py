@@ -1,4 +1,4 @@
-"""Builds a virtual environment in another folder than the one where it will lie."""
+"""Builds a virtual environment in another folder than the one in which it will be used."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ sys.exit(main())
 
 
 def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
-    """Installs a program's wheels for `home` (absolute) below `staging`, compiled.
+    """Installs a program's wheels below `staging`, compiled, for use at the absolute path `home`.
 
-    It holds nothing of this machine: its Python is the host's own, /usr/bin/pythonX.Y, and its only
-    command is `skidway`.
+    The environment contains nothing of this machine: its Python is the host's /usr/bin/pythonX.Y,
+    and its only command is `skidway`.
     """
     place = staging / home.relative_to("/")
     _run([sys.executable, "-m", "venv", "--without-pip", str(place)])
@@ -37,14 +37,15 @@ def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
 
 
 def _compile(place: Path, staging: Path) -> None:
-    """Makes byte code that has the files' final names and is valid whatever their times."""
+    """Compiles byte code that contains the files' final paths and ignores their modification
+    times."""
     _run(
         [
             *(sys.executable, "-m", "compileall", "-q", "-j", "0"),
             *("--invalidation-mode", "unchecked-hash", "-s", str(staging), "-p", "/"),
             str(place / "lib"),
         ],
-        may_fail=True,  # packages bring files for other Pythons along
+        may_fail=True,  # some packages contain files for other Pythons
     )
 
 

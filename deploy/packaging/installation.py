@@ -1,11 +1,11 @@
-"""pip with short output: what is about to be installed, a line for each distribution, no silence.
+"""Runs pip with short output: first a summary, then one line for each distribution.
 
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
-runs `pip install PIP-ARGUMENT...` by the same Python. pip's own lines become "  12 pyspark-4.3.0
-(434.1 MB)". While pip prints nothing, because it downloads or builds something large, a line says
-so every SILENCE_S. If pip fails, its last lines are shown. Needs only the standard library and any
-pip, because nothing else is installed yet.
+runs `pip install PIP-ARGUMENT...` with the same Python. pip's own lines become "  12 pyspark-4.3.0
+(434.1 MB)". While pip prints nothing, because it downloads or builds something large, a line every
+SILENCE_S says what pip does. If pip fails, its last lines are shown. This script needs only the
+standard library and any pip, because nothing else is installed yet.
 """
 
 import re
@@ -34,7 +34,7 @@ class Telling:
         self._fetched: set[str] = set()
 
     def line(self, text: str) -> str:
-        """What to say for a line of pip's; nothing for most."""
+        """The line to print for a line of pip's output; "" for most lines."""
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])
@@ -52,7 +52,7 @@ class Telling:
         return ""
 
     def silence(self, seconds: float) -> str:
-        """What to say when pip has said nothing for so long."""
+        """The line to print when pip has printed nothing for a while."""
         return f"  ... {self.doing} ({seconds:.0f} s)"
 
     def _fetch(self, cached: bool, file: str, size: str) -> str:
@@ -66,7 +66,7 @@ class Telling:
 
 
 def main(arguments: list[str]) -> int:
-    """Says what comes, runs pip, reports its progress; returns pip's status."""
+    """Prints a summary, runs pip, prints its progress; returns pip's exit status."""
     size, options = arguments[0], arguments[1:]
     begin = time.monotonic()
     _say(f"Installing {_announced(options)} ({size}): once, the next run finds it.")
@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> int:
 
 
 def locked(text: str) -> set[str]:
-    """Names in a file of locked versions, without those for other systems."""
+    """Names of the packages in a file of locked versions, without packages for other systems."""
     return {found[1] for found in _LOCKED.finditer(text) if "sys_platform ==" not in found[2]}
 
 
@@ -122,7 +122,7 @@ def _announced(options: list[str]) -> str:
 
 
 def _name(file: str) -> str:
-    """Name and version, of a wheel's or a source archive's file name."""
+    """Name and version, from the file name of a wheel or of a source archive."""
     for end in (".tar.gz", ".zip"):
         if file.endswith(end):
             return file[: -len(end)]

@@ -1,4 +1,4 @@
-"""Our own wheel, built from a copy of the sources in which the version is the caller's."""
+"""Builds Skidway's own wheel from a copy of the sources in which the version is the caller's."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[2]
 CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
-"""A version in the normal form of PEP 440, without epoch. Directories and files are named after it,
-so it has to be what pip would make of it."""
+"""A version in the normal form of PEP 440, without epoch. Directories and files are named after the
+version, so it must already have the form that pip normalizes it to."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 
 
 class PackagingFailed(Exception):
-    """One sentence for the person who called make."""
+    """The build failed; the message is for the person who called make."""
 
 
 def project() -> dict[str, Any]:
@@ -32,7 +32,7 @@ def project() -> dict[str, Any]:
 
 
 def version_or_default(version: str | None) -> str:
-    """The version that was asked for, or that of pyproject.toml. Raises PackagingFailed."""
+    """The given version, or the version of pyproject.toml. Raises PackagingFailed."""
     if not version:
         return str(project()["project"]["version"])
     if not CANONICAL.fullmatch(version):
@@ -43,7 +43,7 @@ def version_or_default(version: str | None) -> str:
 
 
 def build(version: str, folder: Path) -> Path:
-    """Builds skidway-<version>-py3-none-any.whl into the folder. The tree is left as it is."""
+    """Builds skidway-<version>-py3-none-any.whl into the folder. Does not change the tree."""
     with tempfile.TemporaryDirectory(prefix="skidway-sources-") as name:
         copy = Path(name)
         _copy_sources(copy)
@@ -56,7 +56,7 @@ def build(version: str, folder: Path) -> Path:
 
 
 def pip(*arguments: str) -> None:
-    """Runs the pip of this virtual environment. Raises PackagingFailed with its last words."""
+    """Runs the pip of this virtual environment. Raises PackagingFailed with pip's output."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
@@ -64,7 +64,8 @@ def pip(*arguments: str) -> None:
 
 
 def _copy_sources(target: Path) -> None:
-    """Copies the wheel's sources: files that git knows or would add, never what it ignores."""
+    """Copies the wheel's sources: files that git tracks or would add, never files that git
+    ignores."""
     about = project()
     parts = [
         "pyproject.toml",
@@ -73,7 +74,7 @@ def _copy_sources(target: Path) -> None:
         *about["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"],
     ]
     for file in _files(parts):
-        if (ROOT / file).is_symlink():  # to a folder that is listed by its own name
+        if (ROOT / file).is_symlink():  # its target is in the list too
             continue
         place = target / file
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,13 @@
-"""The wheels of others that our programs need: resolved together, kept between our versions.
+"""Third-party wheels that our programs need: resolved together, kept between our versions.
 
     dist/wheels/third-party/
         *.whl        one version of each package, pip itself included
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
-The versions are those of the virtual environment that this runs in, so hosts get what was tested.
-The key is made of our dependencies, the Python and the machine. While it and those versions stay
-the same, nothing is fetched or built again (pyspark comes as sources, and has to be built).
+The versions are those of the virtual environment in which this code runs, so hosts get the tested
+versions. The key is a hash of our dependencies, the Python and the machine. While the key and the
+versions stay the same, nothing is fetched or built again (pyspark comes as sources, and has to be
+built).
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from urllib.parse import unquote, urlsplit
 from deploy.packaging.own_wheel import PackagingFailed, pip, project
 
 PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
-"""Programs, which are also the names of their extras."""
+"""The programs; each has an extra of the same name."""
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Packages that need not have the environment's version: ours, and those that only install."""
+"""Packages that need not have the environment's version: our own, and those that only install."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThirdParty:
-    """What lies in the folder: for each program the names of its files, for each file its hash."""
+    """The content of the folder: for each program the names of its files, for each file its
+    hash."""
 
     folder: Path
     programs: dict[str, list[str]]
@@ -43,12 +45,13 @@ class ThirdParty:
 
     @property
     def pip(self) -> str:
-        """The file name of pip's own wheel, with which a host without pip begins."""
+        """The file name of pip's own wheel, which a host without pip runs to install the others."""
         return next(file for file in self.sha256 if file.startswith("pip-"))
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """What the folder holds, made anew with the dependencies of `own` if it is out of date."""
+    """The content of the folder; builds it anew for the dependencies of the wheel `own` if it is
+    out of date."""
     key = _key()
     known = _read(folder, key)
     if known is not None:
@@ -75,13 +78,13 @@ def collect(folder: Path, own: Path) -> ThirdParty:
 
 
 def sha256_of(file: Path) -> str:
-    """The hash as pip's requirements want it, in hexadecimal digits."""
+    """The SHA-256 of a file in hexadecimal digits, as in pip's requirements."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def target() -> dict[str, str]:
-    """The Python and the machine that the wheels are for."""
+    """The Python and the machine for which the wheels are."""
     return {
         "python": sysconfig.get_python_version(),
         "implementation": platform.python_implementation(),
@@ -109,7 +112,7 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
 
 
 def _is_installed(file: str) -> bool:
-    """Whether the environment has the version of this wheel, or does not have the package."""
+    """Whether the environment has this wheel's package in the same version, or not at all."""
     name, given, *_ = file.split("-")
     try:
         return name in UNBOUND or version(name) == given
@@ -118,7 +121,8 @@ def _is_installed(file: str) -> bool:
 
 
 def _fetch(requirement: str, folder: Path) -> None:
-    """Downloads wheels, and builds those that do not exist, in the versions of the environment."""
+    """Downloads wheels in the environment's versions, and builds a wheel if a package has only
+    sources."""
     installed = sorted(
         f"{each.name}=={each.version}" for each in distributions() if each.name not in UNBOUND
     )
@@ -129,7 +133,8 @@ def _fetch(requirement: str, folder: Path) -> None:
 
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:
-    """What pip would install for a program besides ours: {file: hash}, resolved offline."""
+    """The third-party wheels that pip would install for a program: {file: hash}, resolved
+    offline."""
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "report.json"
         pip(

@@ -1,13 +1,13 @@
-"""`make wheels [VERSION=x]`: everything that hosts without internet install, in one directory.
+"""`make wheels [VERSION=x]`: collects all wheels for hosts without internet in one directory.
 
     dist/wheels/<version>/
         skidway-<version>-py3-none-any.whl
-        *.whl           of others; pip among them
-        <program>.txt   pip requirements with hashes: exactly what that program needs
-        wheels.json     version, python, implementation, platform; pip: the file to begin with;
-                        programs: {program: [file, ...]}, what has to be copied for it
+        *.whl           third-party wheels, including pip's own
+        <program>.txt   pip requirements with hashes: exactly the packages of that program
+        wheels.json     version, python, implementation, platform; pip: the file of pip's wheel;
+                        programs: {program: [file, ...]}, the files to copy for the program
 
-The directory appears whole or not at all. Equal sources make equal wheels, so equal hashes.
+The directory appears whole or not at all. The same sources give the same wheels and hashes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ MANIFEST = "wheels.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds it and prints its path; 1 with pip's words if that failed, 2 for a bad version."""
+    """Builds the directory and prints its path; returns 1 and prints pip's output if that fails,
+    and returns 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make wheels", description="wheels for offline hosts")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def collect(version: str, wheels: Path = WHEELS) -> Path:
-    """The directory of a version, made anew. Raises PackagingFailed."""
+    """Builds the directory of a version anew. Raises PackagingFailed."""
     fresh = wheels / f"{version}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -65,7 +66,8 @@ def collect(version: str, wheels: Path = WHEELS) -> Path:
 
 
 def requirement(wheel: str, sha256: str) -> str:
-    """A line for pip: name, version and hash of a wheel, by its file name (PEP 427)."""
+    """A requirements line for pip: name and version from the wheel's file name (PEP 427), and
+    hash."""
     name, version, *_ = wheel.split("-")
     return f"{name.replace('_', '-')}=={version} --hash=sha256:{sha256}"
 
@@ -85,7 +87,8 @@ def _write_lists(folder: Path, version: str, own: Path, others: ThirdParty) -> N
 
 
 def _link(source: Path, target: Path) -> None:
-    """A hard link where the file system has them, so another version costs next to nothing."""
+    """Makes a hard link if the file system supports it, so that versions share the files; else
+    copies."""
     try:
         os.link(source, target)
     except OSError:

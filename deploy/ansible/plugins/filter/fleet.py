@@ -1,6 +1,8 @@
-"""The filters of the collection, by name. What they do is in plugin_utils, a module a noun.
+"""The filters of the collection, by name. Their code is in plugin_utils, with one module for each
+noun.
 
-An underscore before a name there is a module's own; here is what playbooks and roles may ask for.
+Playbooks and roles may use only the functions listed here; names that begin with an underscore are
+private to their module.
 """
 
 from __future__ import annotations

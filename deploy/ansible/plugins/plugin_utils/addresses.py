@@ -1,4 +1,4 @@
-"""Where programs are reached, and where their health is asked."""
+"""Addresses: where programs listen for clients, and where they serve /health."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ METRICS_LISTENERS = {
     "loader": "127.0.0.1:9105",
     "zookeeper": "127.0.0.1:9106",
 }
-"""Where the programs answer without being told (their settings' own defaults)."""
+"""Where each program serves /metrics and /health by default (the defaults of its settings)."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Where one asks who listens everywhere."""
+"""The address to ask on the host itself if a program listens on all addresses."""
 
 
 def address(host: HostVars) -> str:
-    """How others reach a host: `skidway_address`, else what Ansible reaches it by."""
+    """The name by which other hosts reach a host: `skidway_address`, else Ansible's name for it."""
     for key in ("skidway_address", "ansible_host", "inventory_hostname"):
         if host.get(key):
             return str(host[key])
@@ -34,7 +34,7 @@ def address(host: HostVars) -> str:
 
 
 def broker_address(host: HostVars) -> str:
-    """What clients are told of a broker, host:port, by its variables or its settings."""
+    """The address that a broker gives to clients, host:port, from its settings or its variables."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]
@@ -42,7 +42,8 @@ def broker_address(host: HostVars) -> str:
 
 
 def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[str, str]:
-    """By cluster: the brokers' addresses, or those of an existing Kafka that the inventory names.
+    """For each cluster, the addresses of its brokers, or of an existing Kafka that the inventory
+    names.
 
     A cluster without either is left out.
     """
@@ -81,15 +82,16 @@ def registry_url(hosts: Iterable[HostVars]) -> str:
 
 
 def health_url(listener: str) -> str:
-    """Where a program with this metrics.listener answers on its own host."""
+    """The URL of /health, on the program's own host, for a value of metrics.listener."""
     host, _, port = str(listener).rpartition(":")
     return f"http://{WILDCARDS.get(host.strip('[]'), host)}:{port}/health"
 
 
 def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = None) -> str:
-    """The same, by the settings that the program has `in_use`, or else by the host's variables.
+    """The URL of a program's /health, from the settings `in_use`, or else from the host's
+    variables.
 
-    The two differ while a change of the inventory goes from host to host, and after one went back.
+    The two differ while a changed inventory is applied host by host, and after a roll-back.
     """
     settings = flat(in_use or host.get(f"{program}_settings") or {})
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
@@ -102,7 +104,8 @@ def _at(host: HostVars, port: Any) -> str:
 
 
 def _port(listeners: Any) -> str:
-    """The port of the first listener, PROTOCOL://host:port; "" for none."""
+    """The port of the first listener, which has the form PROTOCOL://host:port; "" without
+    listeners."""
     return texts(listeners)[0].rpartition(":")[2] if listeners else ""
 
 

@@ -1,4 +1,4 @@
-"""Clusters: who belongs to one, what it mirrors, and who counts its records."""
+"""Clusters: their hosts, the clusters that they mirror, and their counters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .settings import Settings
 def of_cluster(
     names: Iterable[str], hosts: Mapping[str, HostVars], cluster: str, clusters: Clusters
 ) -> list[str]:
-    """Those of these hosts that belong to the cluster."""
+    """The hosts among `names` that belong to the cluster."""
     return [name for name in names if cluster_of(hosts[name], clusters) == cluster]
 
 
@@ -36,11 +36,12 @@ def counters(
     first_port: int,
     agents: Iterable[HostVars] = (),
 ) -> dict[str, Settings]:
-    """The audit's counters by name: what each counts, where it answers.
+    """The settings of the audit's counters, by name of the counter.
 
-    One for each cluster, which counts what it mirrors, or else what is published to it. A cluster
-    that mirrors and has agents of its own gets a second one, `<cluster>.broker`; ports of the
-    second ones come last, so that they move no others.
+    Each cluster has one counter: if the cluster mirrors others, it counts the mirrored topics,
+    otherwise the topics that agents publish there. A cluster that mirrors others and has agents of
+    its own gets a second counter, `<cluster>.broker`. The second counters get the last ports, so
+    that they do not change the ports of the first ones.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]

@@ -1,9 +1,9 @@
-"""In which order the servers of a ZooKeeper ensemble come up. Pure functions.
+"""The order in which the servers of a ZooKeeper ensemble are started. Pure functions.
 
-A server of an ensemble serves only in a quorum, so the first ones are started without waiting for
-each to be healthy. What must never happen is a quorum of servers without data while another has
-the ensemble's data: they would elect a leader of nothing, and that server would follow it. So those
-that hold data come first, and of the new ones only as many as a quorum needs.
+A server of an ensemble serves only in a quorum, so the first servers are started without waiting
+for each to be healthy. Servers without data must never form a quorum while another server has the
+ensemble's data: they would elect a leader with no data, and the server with the data would follow
+it. So servers with data are started first, and then only as many new servers as a quorum needs.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ REST = "rest"
 
 
 def servers_in(zoo_cfg: str) -> int:
-    """How many server.N keys a zoo.cfg has, which a server writes when it starts: 0 is alone."""
+    """The number of server.N keys in a zoo.cfg, which a server writes at its start; 0 for a single
+    server."""
     return sum(line.lstrip().startswith("server.") for line in zoo_cfg.splitlines())
 
 
 def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """`steps`: by member, when it comes; `problem`: a sentence, where it would not be safe.
+    """Returns `steps` (for each member, when to start it) and `problem` (a message if it is not
+    safe).
 
-    Members are judged by their variable `zookeeper_seen`: `runs`, `has_data`, and `servers` (those
-    that it was last started with). Who has none takes no part in this run, or cannot be reached.
+    The decision uses the variable `zookeeper_seen` of each member: `runs`, `has_data`, and
+    `servers` (the number of servers with which it was last started). A member without this variable
+    takes no part in this run, or cannot be reached.
 
-    Steps: first (holds data and does not run, or runs alone), second (new, needed for a quorum,
-    after those), new (the other new ones, once there is a quorum), rest (runs already).
+    Steps: first (has data and does not run, or runs alone), second (new, needed for a quorum, after
+    the first), new (the other new servers, once a quorum runs), rest (runs already).
     """
     seen: dict[str, Seen] = {
         name: hosts[name]["zookeeper_seen"] for name in members if hosts[name].get("zookeeper_seen")

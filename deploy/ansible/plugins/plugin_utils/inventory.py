@@ -1,4 +1,4 @@
-"""What Ansible hands to the filters: the variables of hosts, groups, clusters."""
+"""The data that Ansible passes to the filters: the variables of hosts, groups and clusters."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from .settings import texts
 HostVars = Mapping[str, Any]
 """The variables of a host (an item of `hostvars`)."""
 Clusters = Mapping[str, Mapping[str, Any] | None]
-"""`skidway_clusters`: by name what is said of a cluster, which may be nothing."""
+"""`skidway_clusters`: for each cluster its keys, or None."""
 Groups = Mapping[str, Sequence[str]]
-"""`groups`: the names of the hosts; one without hosts may be missing."""
+"""`groups`: the names of each group's hosts; a group without hosts may be missing."""
 
 
 def cluster_of(host: HostVars, clusters: Clusters) -> str:
     """The cluster of a host: its `skidway_cluster`, or else the first one.
 
-    A default of the roles is no variable of other hosts, so it is made again here.
+    Defaults of a role are not visible in the variables of other hosts, so this function repeats the
+    default of `skidway_cluster`.
     """
     return str(host.get("skidway_cluster") or next(iter(clusters), ""))
 
 
 def listed(clusters: Clusters, name: str, key: str) -> list[str]:
-    """What is said of a cluster under `mirrors` or `mirrored_topics`.
+    """The list in the key `mirrors` or `mirrored_topics` of a cluster.
 
-    A text is read as the programs read one in place of a list; problems.py has a sentence for it.
+    If the value is a text, it is split as the programs split it; problems.py reports the mistake.
     """
     value = (clusters.get(name) or {}).get(key)
     return texts(value) if value and isinstance(value, Sequence) else []

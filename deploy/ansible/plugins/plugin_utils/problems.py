@@ -1,4 +1,4 @@
-"""Mistakes in an inventory, a sentence each."""
+"""Mistakes in an inventory, each as one sentence."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ GROUPS = {
     "agent": "agents",
     "audit": "audit",
 }
-"""The groups of the inventory by the program that is asked for its health there."""
+"""For each program with a health check, the group of its hosts."""
 
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
-"""Settings of a counter that no two of them can have alike."""
+"""Settings that must differ between counters."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups whose hosts belong to a cluster."""
 
@@ -43,8 +43,8 @@ SERVICES = (
         ),
     ),
 )
-"""Groups that an existing service may stand in for: the variable that names it, and who needs it
-(group, program, and the setting that says it for one host)."""
+"""Groups that an existing service may replace: (group, the variable that names the service, its
+users), where each user is (group, program, the setting that names the service for one host)."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -54,7 +54,8 @@ def inventory_problems(
     groups: Groups,
     hosts: Mapping[str, HostVars],
 ) -> list[str]:
-    """What cannot work, a sentence each; nothing is installed while there is one."""
+    """All mistakes of the inventory, each as one sentence; nothing is installed while it has
+    one."""
     return [
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),
@@ -118,7 +119,7 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """Clusters that are needed, and have no brokers: a group that is empty, or not there."""
+    """Clusters that are needed and have no brokers, because the group is empty or missing."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
@@ -136,7 +137,7 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """Groups without hosts that others need, where no variable names an existing service."""
+    """Groups without hosts that other hosts need, if no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

@@ -1,4 +1,4 @@
-"""The audit's roster: the agents of the inventory, and who was one."""
+"""The audit's roster: the agents of the inventory, and former agents."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 NAMED = 5
-"""So many names are in a sentence."""
+"""The most names in a message."""
 
 
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's roster: the inventory's agents; who was in it `before` stays, as retired."""
+    """The audit's roster: the agents of the inventory, and as retired the hosts that were in it
+    `before`."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}
@@ -32,10 +33,11 @@ def roster(
 def retirement_problem(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], most: int | str
 ) -> str:
-    """A sentence when the inventory would retire more hosts of the roster than it may, else "".
+    """A message if the inventory would retire more than `most` hosts of the roster, else "".
 
-    `most`: a number, or "N%" of the hosts that are expected (then at least one): an inventory of
-    one datacenter, or one that was read by half, must not silence the audit for all the others.
+    `most` is a number, or "N%" of the expected hosts (but at least one). The limit protects against
+    an inventory of only one datacenter, or one that was read only in part: the audit would no
+    longer expect all other hosts.
     """
     there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}
@@ -61,6 +63,6 @@ def _retired(entry: Mapping[str, Any]) -> bool:
 
 
 def sources(agent: HostVars) -> Sequence[Mapping[str, Any]]:
-    """What an agent tails, by its variables."""
+    """The sources of an agent, from its variables."""
     given = agent.get("agent_settings") or {}
     return list(given.get("sources") or agent.get("agent_sources") or [])

@@ -1,4 +1,4 @@
-"""Services of systemd: since when they run."""
+"""Services of systemd: when they were started."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ RUNS = frozenset({"active", "activating", "reloading"})
 def started_before(
     status: Mapping[str, Any], files: Iterable[Mapping[str, Any]], moment: str = ""
 ) -> bool:
-    """Whether a service runs since before the moment, or before one of these files was written.
+    """Whether a running service was started before the moment, or before one of the files was
+    written.
 
-    `status`: properties of systemd, times in UTC; `files`: what find found; `moment`: RFC 3339.
+    `status`: properties of systemd, times in UTC; `files`: results of find; `moment`: RFC 3339.
     """
     if status.get("ActiveState") not in RUNS:
         return False  # a start will read them
@@ -27,7 +28,7 @@ def started_before(
 
 
 def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
-    """Whether a service is up, and was started before the moment (seconds since 1970)."""
+    """Whether a service is active and was started before the moment (seconds since 1970)."""
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
     return status.get("ActiveState") == "active" and began is not None and began < int(moment)
 

@@ -1,4 +1,4 @@
-"""Settings of programs: flat or nested alike, those of the inventory over those of the role."""
+"""Settings of programs, flat or nested; the inventory's settings override the role's."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _USER_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
-    """The settings of a program: those given over those derived, keys flat or nested alike.
+    """The settings of a program: the given ones override the derived ones.
 
-    Sections become flat keys, as the programs read them; lists are taken whole.
+    Nested sections become flat keys, as the programs read them; a list replaces a whole list.
     """
     return dict(sorted((flat(derived) | flat(given)).items()))
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
-    """Sections become flat keys."""
+    """The settings with nested sections as flat keys."""
     found: Settings = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -32,27 +32,27 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
 
 
 def texts(value: Any) -> list[str]:
-    """A list, or the comma-separated text that the programs take in its place."""
+    """The items of a list, or of the comma-separated text that the programs accept instead."""
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
     return [str(each) for each in value]
 
 
 def holds_secret(settings: Mapping[str, Any]) -> bool:
-    """Whether these settings have, at any depth, something that nobody should read in Ansible's
-    output: a key that says so, or a URL with a user in it."""
+    """Whether these settings contain a secret at any depth: a key such as password, or a URL with a
+    user. Ansible's output must not show them."""
     return any(_SECRET.search(key) or _secret(value) for key, value in flat(settings).items())
 
 
 def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
-    """Those directories that these settings do not use yet."""
+    """The directories that these settings do not name."""
     values = [value for value in flat(settings).values() if isinstance(value, str | list)]
     named = {path for value in values for path in texts(value)}
     return [directory for directory in directories if directory not in named]
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """Those directories that do not lie in `folder`: the unit must be allowed to write there."""
+    """The directories that do not lie in `folder`; the unit needs the right to write there."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

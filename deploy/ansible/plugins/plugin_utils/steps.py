@@ -1,4 +1,4 @@
-"""The steps of the roles, by the tags that they are asked for with."""
+"""Which steps of the roles a run with certain tags does."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .addresses import METRICS_LISTENERS
 
 STEPS = ("install", "configure", "run")
 ROSTER = "audit_roster"
-"""The tag of the one step that is of no program."""
+"""The tag of the only step that belongs to no program."""
 
 
 def touches(tags: Iterable[str], program: str) -> bool:
     """Whether a run with these tags (`ansible_run_tags`) may do a step of the program.
 
-    Not so where every one of them is another's: all other words, also those of somebody's own
-    playbook, may mean each step.
+    False only if every tag is a step of another program or the roster's. All other tags, including
+    those of a user's own playbook, may select any step.
     """
     others = {f"{each}_{step}" for each in (*METRICS_LISTENERS, "common") for step in STEPS}
     others -= {f"{program}_{step}" for step in STEPS}

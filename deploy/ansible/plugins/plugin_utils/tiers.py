@@ -1,7 +1,8 @@
-"""Which topics the audit cannot expect in every tier: those that nobody mirrors, or loads.
+"""The topics that the audit must not expect in every tier, because nobody mirrors or loads them.
 
-Said as patterns of `<cluster>.<topic>`, whole names; of the clusters, and not of the topics that
-agents have just now: what an agent wrote before its source was taken away is judged as well.
+The result is a list of patterns that match whole names `<cluster>.<topic>`. The patterns come from
+the clusters, not from the present topics of the agents, because the audit also judges topics whose
+source was removed from an agent.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .settings import flat, texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""A text that the loader takes for the name of a topic; others are patterns."""
+"""The loader takes a text of this form for the name of a topic, and any other text for a
+pattern."""
 
 
 def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
-    """By tier (`mirror`, `hdfs`): patterns for the audit's `exempt.<tier>`. A tier that has every
-    topic is left out, and one that is not there at all.
+    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. A tier
+    that has every topic is left out, and so is a tier that the site does not have.
 
-    A cluster that mirrors others counts as one that is published to only if it has agents.
+    A cluster that mirrors others has topics of its own only if it has agents.
     """
     published = _published(clusters, (hosts[name] for name in groups.get("agents", [])))
     loaders = [hosts[name] for name in groups.get("loaders", [])]
@@ -37,8 +39,8 @@ def exempt_topics(
 
 
 def topics_to_load(clusters: Clusters, cluster: str, agents: Iterable[HostVars] = ()) -> list[str]:
-    """What a loader at this cluster loads without saying: all, and of a cluster without agents of
-    its own that mirrors others, what it mirrors."""
+    """The topics that a loader of this cluster loads by default: the mirrored topics if the cluster
+    mirrors others and has no agents of its own, otherwise all topics."""
     return _topics_to_load(clusters, cluster, _published(clusters, agents))
 
 
@@ -55,9 +57,9 @@ def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
 def lost_tiers_problem(
     in_use: Mapping[str, Any] | None, wanted: Iterable[str] | str, retired: Iterable[str] | str
 ) -> str:
-    """A sentence when the audit in use waits for a tier and would not any more, else "".
+    """A message if the running audit compares a tier that the new settings lack, else "".
 
-    `in_use`: its settings, None where there is none; `retired`: what is meant to go.
+    `in_use`: the settings of the running audit, or None; `retired`: tiers that may go.
     """
     before = texts(flat(in_use or {}).get("tiers") or [])
     lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]
@@ -76,7 +78,7 @@ def _mirrors(clusters: Clusters, cluster: str) -> list[str]:
 
 
 def _unmirrored(clusters: Clusters, name: str) -> list[str]:
-    """The topics of a cluster that no other cluster has."""
+    """Patterns of the topics of a cluster that no other cluster mirrors."""
     if not any(name in _mirrors(clusters, other) for other in clusters):
         return [_everything(name)]
     topics = listed(clusters, name, "mirrored_topics") or [".*"]
@@ -86,7 +88,8 @@ def _unmirrored(clusters: Clusters, name: str) -> list[str]:
 def _unloaded(
     clusters: Clusters, name: str, loaders: Iterable[HostVars], published: Collection[str]
 ) -> list[str]:
-    """The topics of a cluster that no loader takes, neither there nor where they are mirrored."""
+    """Patterns of the topics that no loader loads, neither in the cluster nor in one that mirrors
+    it."""
     by_loader = []
     for loader in loaders:
         here = cluster_of(loader, clusters)
@@ -105,7 +108,8 @@ def _given(loader: HostVars) -> list[str]:
 
 
 def _pattern(text: str) -> str:
-    """What a loader means by it; with the name of a topic come its rejects."""
+    """A loader's `topics` entry as a regular expression; the name of a topic includes its
+    rejects."""
     return text.replace(".", r"\.") + r"(?:\.rejected)?" if _NAME.fullmatch(text) else text
 
 
@@ -124,7 +128,7 @@ def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
 
 
 def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """The topics that every one of these lists means; all, where there is no list."""
+    """Patterns of the topics that match in every one of these lists; all topics without a list."""
     narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
     if () in narrow:
         return []

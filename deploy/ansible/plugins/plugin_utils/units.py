@@ -9,7 +9,7 @@ from .settings import Settings
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """A drop-in of systemd from {section: {key: value}}; a list is the same key several times."""
+    """The text of a systemd drop-in, from {section: {key: value}}; a list repeats its key."""
     lines = []
     for section, entries in sections.items():
         lines += ["", f"[{section}]"]
@@ -20,12 +20,13 @@ def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def environment(variables: Mapping[str, Any]) -> list[str]:
-    """Values of `Environment=`: one assignment each, as systemd reads it back."""
+    """Values of `Environment=`, each with one assignment, quoted for systemd."""
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
 
 
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
-    """The sections of a service's drop-in: what the role derives, and over it what was given."""
+    """The sections of a service's drop-in: the given entries override those that the role
+    derives."""
     derived = {key: value for key, value in service.items() if value not in (None, "", [])}
     sections = {name: dict(entries) for name, entries in given.items()}
     sections["Service"] = derived | sections.get("Service", {})
@@ -33,7 +34,7 @@ def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
 
 
 def _quoted(value: str) -> str:
-    """Without what means something in a quoted word: `\\`, `"`, and `%` of specifiers."""
+    """Escapes the special characters of a quoted word: `\\`, `"`, and the `%` of specifiers."""
     for each in ("\\", '"'):
         value = value.replace(each, f"\\{each}")
     return value.replace("%", "%%")

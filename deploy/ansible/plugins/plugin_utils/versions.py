@@ -1,4 +1,4 @@
-"""Versions on a host: which wheels one needs, for which Python, and which may go."""
+"""Versions on a host: the wheels and the Python that a version needs, and versions to remove."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 
 
 def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
-    """Those wheels that a requirements file asks for, and pip's own.
+    """The wheels that a requirements file lists, and pip's own.
 
-    `installed`: the requirements that the virtual environment has been given before; their wheels
-    are left out. Raises ValueError if one is missing, or was of the same version but other content.
+    `installed`: requirements files that are already installed in the virtual environment; their
+    wheels are left out. Raises ValueError if a wheel is missing, or if an installed package has the
+    same version but another hash.
     """
     by_release: dict[tuple[str, str], list[str]] = {}
     for path in files:
@@ -41,7 +42,7 @@ def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str]
 
 
 def _releases(requirements: str) -> dict[tuple[str, str], str]:
-    """A requirements file by package and version: the lines, with their hashes."""
+    """The lines of a requirements file with their hashes, by (package, version)."""
     lines = requirements.replace("\\\n", " ").splitlines()
     return {
         (_canonical(found[1]), found[2]): " ".join(line.split())
@@ -55,9 +56,9 @@ def _canonical(name: str) -> str:
 
 
 def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
-    """A sentence when the wheels are not for the host's Python, else "".
+    """A message if the wheels are not for the host's Python, else "".
 
-    `found`: version, implementation and platform of the host's; `manifest`: wheels.json.
+    `found`: version, implementation and platform of the host's Python; `manifest`: wheels.json.
     """
     needed = " ".join(str(manifest[key]) for key in ("python", "implementation", "platform"))
     if found.split() == needed.split():
@@ -70,9 +71,9 @@ def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
 
 
 def is_older(version: object, than: str) -> bool:
-    """Whether a version goes back from another one, by PEP 440; not so when there is no other.
+    """Whether a version is older than another one, by PEP 440; False without another one.
 
-    The inventory may say 0.2 as a number. Raises InvalidVersion.
+    The inventory may give 0.2 as a number. Raises InvalidVersion.
     """
     return bool(than) and Version(str(version)) < Version(than)
 
@@ -80,10 +81,10 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """Directories of versions that may go: not in use, and not among the newest `kept`.
+    """The directories of versions to remove: not in use, and not among the newest `kept`.
 
-    `versions`: results of find; what is not named as a version is somebody else's and stays.
-    `links`: what the links in use point at.
+    `versions`: results of find; a directory whose name is not a version stays. `links`: the targets
+    of the links in use.
     """
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)

@@ -1,4 +1,4 @@
-"""What became of a wave of agents."""
+"""The result of a wave of agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from .inventory import HostVars
 
 NAMED = 20
-"""So many sentences are told; a wave may be a whole fleet."""
+"""The most messages that are shown, because a wave may be a whole fleet."""
 
 
 def wave_problems(
@@ -16,11 +16,11 @@ def wave_problems(
     left: Sequence[str],
     verdict: Iterable[str] = (),
 ) -> list[str]:
-    """Why the wave has to go back, some sentences; empty if it is good.
+    """The reasons to roll back the wave; empty if the wave is good.
 
-    `left`: those of the wave that are still reached, who have said in `agent_failure` what went
-    wrong on them; `verdict`: what the audit says. Reads the variables of every host that is left:
-    asked once a wave, not once a host.
+    `left`: the hosts of the wave that Ansible still reaches; their variable `agent_failure` says
+    what went wrong. `verdict`: the messages of the audit. Call this once for each wave, not once
+    for each host, because it reads the variables of every host in `left`.
     """
     reached = set(left)
     problems = [str(each) for name in left for each in hosts[name].get("agent_failure") or []]
