@@ -1331,4 +1331,14 @@ MUTANTS = (
             "test_damage_that_nothing_reads_at_the_start_is_noticed_there",
         ),
     ),
+    Mutant(
+        "a loss is declared from the last seal on, though the clock was set back behind it",
+        "agent/accounts/accounts.py",
+        "return min(first, self._bucket(unseen.oldest_ms))",
+        "return first",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone",
+        ),
+    ),
 )

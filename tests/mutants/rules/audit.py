@@ -2109,4 +2109,13 @@ MUTANTS = (
         '            "",\n',
         _ANY_ORDER,
     ),
+    Mutant(
+        "the publisher sends more than its producer has room for",
+        "audit/topic/publisher.py",
+        """                if not self._producer.has_room:
+                    return
+                times""",
+        "                times",
+        ("tests/unit/audit/topic/test_publisher.py",),
+    ),
 )

@@ -844,4 +844,14 @@ MUTANTS = (
         "",
         ("tests/unit/loader/reading/test_projection.py::test_inside_of_fields_avros_rules_hold",),
     ),
+    Mutant(
+        "a cast may change a value",
+        "loader/reading/projection.py",
+        "for found in (_changed(written, column), time_faults(column)):",
+        "for found in (time_faults(column),):",
+        (
+            "tests/unit/loader/reading/test_projection.py::"
+            "test_a_cast_that_would_change_a_value_sets_its_row_apart",
+        ),
+    ),
 )

@@ -278,4 +278,26 @@ MUTANTS: tuple[Mutant, ...] = (
         "        _log.info(",
         (f"{_PASSWORDS}::test_a_file_that_changed_is_read_again",),
     ),
+    # the client
+    Mutant(
+        "a JSON Schema passes for an Avro schema",
+        "schemas/client/registry_client.py",
+        "if type_ != AVRO:",
+        "if not type_:",
+        ("tests/unit/schemas/test_client.py::test_a_schema_of_another_type_is_not_taken_for_avro",),
+    ),
+    Mutant(
+        "an interim answer leaves its connection to the next request",
+        "schemas/client/transport.py",
+        """            answer.close()
+            raise HTTPError(f"an interim answer (status {answer.status})")
+""",
+        """            answer.release_conn()
+            raise HTTPError(f"an interim answer (status {answer.status})")
+""",
+        (
+            "tests/conformance/registry/test_connections.py::"
+            "test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it",
+        ),
+    ),
 )

@@ -253,6 +253,8 @@ def test_commits_around_a_rebalance() -> None:
     assert world.group.commit_refusal(world.now, member, None, 1) is None
     world.join("again", member)
     assert world.group.state is GroupState.COMPLETING
+    old = world.group.commit_refusal(world.now, member, None, 1)
+    assert old is ErrorCode.ILLEGAL_GENERATION
     refused = world.group.commit_refusal(world.now, member, None, 2)
     assert refused is ErrorCode.REBALANCE_IN_PROGRESS
 

@@ -54,7 +54,8 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 
 @promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
-    """A new epoch adds to the old one's counts; a bucket sealed by the old epoch stays complete."""
+    """A new epoch adds to the old one's counts. A bucket that the old epoch sealed stays complete
+    until the new epoch counts records in it."""
     new = replace(AGENT, epoch=2)
     later = END + 10 * SIZE
     messages = [*good(), seal(new, 1, later, 0)]
