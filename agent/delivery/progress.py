@@ -50,8 +50,8 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that brokers may have from here on. If a batch is sent again, the first
-        time counts.
+        """Notes batches that were just sent, so brokers may have them. If a batch is sent again,
+        the first time counts.
         """
         for departure in departures:
             tp = departure.tp
@@ -66,7 +66,9 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds intents that take the place of intents from before the start."""
+        """Adds parts of intents from before the agent's start: each part replaces a piece of its
+        intent.
+        """
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:

@@ -4,8 +4,9 @@
       |  set apart or  |  promised, on its way   |   not read yet        |
       |  acknowledged  |  (flights)              |                       |
 
-The checkpoint (`position` and the evidence there) is durable; the read position is where the last
-intent ends, so it is durable too, in the intents. begin <= position <= read position always.
+The checkpoint is `position` with its evidence (what shows later that the file has the same bytes up
+to there). The state keeps it. The read position is where the last intent ends; the state keeps the
+intents, so it keeps the read position too. Always: begin <= position <= read position.
 """
 
 from __future__ import annotations

@@ -49,5 +49,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """The type at the place in a word or two. Raises `PlaceMissing`."""
+    """A name for the type at that place, one or two words. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

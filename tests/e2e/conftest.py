@@ -1,4 +1,5 @@
-"""One pipeline for the stories of all modules. The stories also share their loads."""
+"""One pipeline for the stories of all modules. The stories also share the runs of the loader,
+because each run starts Spark."""
 
 from __future__ import annotations
 

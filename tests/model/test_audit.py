@@ -587,8 +587,8 @@ class World:
             self.look_at_clock()
 
     def finish(self) -> set[int]:
-        """Ends all events: everything is read, counted, loaded and delivered. A clock that is wrong
-        throughout stays wrong; a clock that was set during the run is now right."""
+        """Runs the model until everything is read, counted, loaded and delivered. A clock that is
+        wrong throughout stays wrong; a clock that was set during the run is now right."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False

@@ -196,7 +196,7 @@ def _rebuild_all(seeds: range, faults: Faults) -> None:
         _rebuild(world, seed)
 
 
-# Judgement without one of its rules.
+# Broken judgements: each lacks one rule, and the model must notice.
 
 
 def _blind_to_the_mirror(evidence: Evidence) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import io
 import random
 import re
@@ -26,11 +27,14 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, and the number of the line on which the sentence's passage begins."""
+    """One sentence, and the passage that a reader sees it in: `where` names the class or function,
+    and `line` is the line on which the passage begins."""
 
     file: str
     line: int
     text: str
+    where: str = ""
+    passage: str = ""
 
 
 def main(arguments: list[str]) -> int:
@@ -39,11 +43,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help="(default: all)")
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--drawn-by", help="a text (default: the commit's hash)")
+    parser.add_argument("--passages", action="store_true", help="show what stands around each")
     args = parser.parse_args(arguments)
     drawn_by = args.drawn_by or _git("rev-parse", "HEAD").strip()
     found = [sentence for file in _files(args.folders) for sentence in sentences(file)]
     for each in random.Random(drawn_by).sample(found, min(args.count, len(found))):
-        print(f"{each.file}:{each.line}\n    {each.text}")
+        print(f"{each.file}:{each.line} {each.where}".rstrip() + f"\n    {each.text}")
+        if args.passages:
+            print("".join(f"        | {line}\n" for line in each.passage.splitlines()))
     return 0
 
 
@@ -51,29 +58,54 @@ def sentences(file: Path) -> Iterator[Sentence]:
     """The sentences in docstrings and comments, or those in a document that are neither in tables
     nor in code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
-    for line, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
-        for part in _END.split(passage):
+    for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
+        for part in _END.split(_without_figures(passage)):
             words = " ".join(part.split())
             if len(words.split()) >= WORDS_LEAST:
-                yield Sentence(name, line, words)
+                yield Sentence(name, line, words, where, passage)
 
 
-def _of_code(text: str) -> Iterator[tuple[int, str]]:
+def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
+    lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str(docstring))):
-                yield node.lineno, docstring
+        for inner in ast.iter_child_nodes(node):
+            match inner:
+                case ast.Expr(value=ast.Constant(value=str(docstring))):
+                    above = getattr(node, "lineno", inner.lineno)
+                    yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
+    for first, comment in _comments(text):
+        end = first + comment.count("\n")
+        yield first, lines[end].strip() if end < len(lines) else "", comment
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    """Each comment with its first line; lines of comments that follow one another are one."""
+    first, gathered = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
-            yield token.start[0], token.string.lstrip("# ")
+        if token.type != tokenize.COMMENT or token.string.startswith("#!"):
+            continue
+        stands_alone = not token.line[: token.start[1]].strip()
+        if gathered and not (stands_alone and token.start[0] == first + len(gathered)):
+            yield first, "\n".join(gathered)
+            gathered = []
+        if not gathered:
+            first = token.start[0]
+        gathered.append(token.string.lstrip("# "))
+    if gathered:
+        yield first, "\n".join(gathered)
 
 
-def _of_document(text: str) -> Iterator[tuple[int, str]]:
+def _without_figures(passage: str) -> str:
+    """A passage without its indented lines: tables, figures, examples."""
+    return re.sub(r"(\n {4}.*)+", "\n", passage)
+
+
+def _of_document(text: str) -> Iterator[tuple[int, str, str]]:
     text = re.sub(r"^```.*?^```$", lambda x: "\n" * x[0].count("\n"), text, flags=re.M | re.S)
     line = 1
     for passage in re.split(r"(\n\s*\n)", text):
         if passage.strip() and not passage.startswith(("    ", "|", "#", "<")):
-            yield line, passage
+            yield line, "", passage
         line += passage.count("\n")
 
 

@@ -67,7 +67,8 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_unexpected(_: Request, raised: Exception) -> Response:
-    """Starlette's handler for an unexpected exception: our own mistake."""
+    """Starlette calls this for an exception that nobody expected. It is a bug of ours, so the
+    status is 500."""
     _log.error("registry_request_failed", exc=raised)
     return of_status(500)
 

@@ -39,8 +39,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """The bundled Java is found and starts, and accepts an option of Spark's that it does not
-    have."""
+    """The bundled Java is found and starts, even with an option that Spark sets and that this
+    version of Java does not know."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN

@@ -28,7 +28,7 @@ def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 @pytest.fixture
 def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClient], Driver]]:
-    """Starts a program of a client."""
+    """Starts the test program that is written with a client's library, such as librdkafka."""
     started: list[Driver] = []
 
     def program(client: StockClient) -> Driver:

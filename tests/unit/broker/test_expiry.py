@@ -27,7 +27,7 @@ class AtOnce:
 
 
 class FakeSession:
-    """ZooKeeper with some offsets in it, or away."""
+    """A fake ZooKeeper that has some offsets, or that cannot be reached."""
 
     def __init__(self) -> None:
         self.offsets: dict[Any, int] | Unreachable = {}

@@ -192,7 +192,8 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
-    """A topic made again is counted from offset 0, without marks and under its own id."""
+    """After a topic was deleted and made again, the counter counts from offset 0, without the old
+    marks, under the topic's new id."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex

@@ -82,7 +82,7 @@ def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
 
 
 def test_a_seal_of_before_last_words_is_none() -> None:
-    """A seal in the schema from before last words is read, and is no last word."""
+    """A seal whose schema does not have the field `final` yet can be read, and is not final."""
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))
