@@ -69,7 +69,8 @@ def measured(address: str, kind: str) -> dict[str, float]:
 def neighbours(
     kind: str, address: str, more: Sequence[object], said: dict[str, float]
 ) -> Iterator[None]:
-    """Runs the neighbours inside the block; after it, `said` has their figures."""
+    """Keeps the neighbours busy during the `with` block. After the block, `said` has the figures
+    that they printed."""
     if not kind:
         yield
         return

@@ -122,8 +122,8 @@ def program_version() -> str:
 
 
 def program_of(parser: str, timezone: str | None) -> str:
-    """The versions of all code that decides which record a line becomes. Intents of other versions
-    are read back.
+    """The versions of all code that decides which record a line becomes. If an intent has other
+    versions, its records cannot be made again: the agent asks the brokers which of them arrived.
 
     timezone: the zone of times that name none; None if no times are parsed. These parts are left
     out because they do not change a record: the compression library and `compression.type` (the

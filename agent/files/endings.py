@@ -43,8 +43,8 @@ class Endings:
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
-        """Takes over the file ids that had ended before the start. since: each topic's last seal,
-        ms.
+        """Takes over the file ids that had ended before the agent started. since: the time of each
+        topic's last seal, ms.
         """
         self._since = dict(since)
         for tracked in self._known.files.values():

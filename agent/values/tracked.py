@@ -133,7 +133,7 @@ class TrackedFile:
     birth: Birth
     checkpoint: Checkpoint
     location: str  # where it lies, links followed; empty once it was deleted
-    meant: str = ""  # the path by which a pattern leads to it, or that it was rotated from
+    meant: str = ""  # the path at which a pattern finds it; for a rotated file, the path before
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False

@@ -1,7 +1,8 @@
 """The registry's log as nodes of ZooKeeper: `/skidway/schemas/log/<ten digits>`, from 1 on.
 
-A node is created once and never altered, so creating the node of the next number is a
-compare-and-set, and every write of every registry is one. Every wait is bounded. If ZooKeeper does
+Each write of a registry creates the node of the next number. Nodes are never altered, so if two
+registries write at the same time, ZooKeeper lets only one of them create the node. Every wait is
+bounded. If ZooKeeper does
 not answer a request in time, `Unreachable` is raised; the request may have taken effect all the
 same.
 """

@@ -49,7 +49,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
     if begin is None and prior is not None:
         begin = prior.sealed_until
     if begin is not None and note.loss.end is None:
-        begin = min(begin, note.time_ms)  # the clock may have been set back since that seal
+        # If the agent's clock was set back since its last seal, the lost lines may be earlier.
+        begin = min(begin, note.time_ms)
     if begin is not None:
         said = facts.evidence.bounds.get(note.loss.agent, NOTHING_SAID)
         begin -= max(facts.policy.lateness_ms, said.lateness_ms)

@@ -69,8 +69,8 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """Whether a seal of a later epoch of the agent shows that this epoch's messages cannot touch
-    the bucket."""
+    """Whether a seal proves that no message of the epoch in `key` counts records of the bucket that
+    begins at `start`. The seal is of a later epoch of the same agent."""
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]

@@ -91,8 +91,8 @@ def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
 def test_a_state_that_is_the_newest_goes_on_as_it_is(
     state: StateDatabase, newest: Newest | None
 ) -> None:
-    """If no newer message exists (the state was moved, or the audit topic lost), everything
-    stays."""
+    """If the audit topic has no message that is newer than the state, the state stays unchanged.
+    That is so after the state was moved, and after the audit topic was lost."""
     renew(state, newest)
     assert [each.file for each in state.files()] == [11, 12, 13]
     assert (len(state.intents()), len(state.sums())) == (2, 1)

@@ -270,8 +270,8 @@ def test_a_slice_inside_of_a_gap_is_covered() -> None:
 
 
 def test_a_damaged_batch_ends_the_range_by_name() -> None:
-    """A batch that does not match its CRC ends the range with a sentence; the records before it are
-    loaded."""
+    """A batch that does not match its CRC ends the range, and a sentence says so. The records
+    before the batch are loaded."""
     batches = log(lines(6))
     broken = bytearray(batches[1])
     broken[-1] ^= 1
