@@ -119,7 +119,7 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that cannot be loaded now: each stays where it is, with a reason.
+    """Partitions that cannot be loaded now: each keeps its position, with a reason.
 
     away: for a partition of the topic without bounds, the reason. If a partition was loaded and the
     topic does not have it now, that is a fault of the cluster, because topics never lose

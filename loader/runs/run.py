@@ -33,7 +33,8 @@ def load(
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """Loads. Raises errors that stop the whole run: an unreachable broker, a refused output."""
+    """Loads the topics that the settings choose. Raises the errors that stop the whole run: an
+    unreachable broker, a refused output."""
     store = open_store(settings.output)
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,

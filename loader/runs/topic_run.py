@@ -36,7 +36,7 @@ WAITS_MAX: Final = 20
 """How often a run tries again because announcements came while it waited."""
 
 PATIENCE_S: Final = 10.0
-"""How long a run itself waits for announcements that are on their way."""
+"""How long a run waits for missing announcements before it leaves their records to a later run."""
 
 _log = log.get(__name__)
 
@@ -148,8 +148,8 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """Waits a little. Returns whether an announcement came for which some range had ended
-        early."""
+        """Waits a little for the announcements whose absence ended a range early. Returns whether
+        one of them came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
         for key in {key for stop in waiting for key in stop.awaited}:

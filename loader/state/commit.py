@@ -47,7 +47,8 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""Looks at one move. Each further look is needed only if another loader acted in between."""
+"""How often the loader looks at source and target of one move. It looks again only if another
+loader acted in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +96,12 @@ def begin(topic: str) -> Steps[Manifest | None]:
 
 
 def _first(topic: str) -> Steps[list[int]]:
-    """The manifests of a topic that seemed to have none. Raises StateRefused if it has rows."""
+    """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if it
+    has rows, but still no manifest."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return []
-    numbers = yield from committed(topic)  # rows come after their manifest: look for it again
+    numbers = yield from committed(topic)  # rows appear after their manifest
     if not numbers:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "

@@ -102,8 +102,8 @@ class Client:
     def list_offsets(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
-        """For each partition the first offset at or after a time in ms, or that of LATEST or
-        EARLIEST.
+        """For each partition the first offset at or after a time in ms. Instead of a time, LATEST
+        asks for the high watermark, EARLIEST for the log start.
 
         Asks for the leaders again until it has an answer for each partition. Raises KafkaError for
         a partition that does not exist, or whose leader refuses.

@@ -203,7 +203,8 @@ class Connection:
 
     def _agree(self, body: memoryview, sent: _Sent) -> None:
         """Takes the broker's versions. A broker that does not know the version of our ApiVersions
-        request answers in version 0, with error 35 (KIP-511): then asks again in version 0."""
+        request answers in version 0, with error 35 (KIP-511). Then this method asks again in
+        version 0."""
         refused = len(body) >= 2 and int.from_bytes(body[:2], "big") == 35
         if refused and sent.version > 0:
             self._ask_versions(0, sent.deadline)
