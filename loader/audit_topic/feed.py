@@ -6,12 +6,12 @@ announcements beside the marks. Audit messages may say which records a counter c
 loader does not skip these records, because the mirror may still have them: it skips only gaps that
 the mirror itself names (`skidway.kafka.gaps`).
 
-The collector refuses an epoch below one that it already knows. So a new output numbers its messages
-in the epoch above the highest one that its producer has published. The loader may be unable to read
-the whole audit topic: its beginning has expired, or a message has an unknown schema. Then it takes
-an epoch above the number of messages that the audit topic ever had. That is above every epoch that
-it missed: when an epoch is chosen, it is at most one above the number of messages in the topic, and
-each epoch adds at least one message.
+The collector refuses an epoch lower than one that it already knows. So a new output numbers its
+messages in an epoch that is one higher than the highest one that its producer has published. The
+loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
+unknown schema. Then it takes an epoch above the number of messages that the audit topic ever had.
+That is above every epoch that it missed: when an epoch is chosen, it is at most one above the
+number of messages in the topic, and each epoch adds at least one message.
 """
 
 from __future__ import annotations

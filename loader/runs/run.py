@@ -1,6 +1,6 @@
 """`load run`: loads every chosen topic up to the high watermarks at the start of the run.
 
-If one topic cannot go on, the others still do. The run succeeds only if all topics do.
+If one topic cannot be loaded, the others still are. The run succeeds only if all topics are loaded.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # one of the topics has a fault: ask for each alone, so that the others go on
+        pass  # one of the topics has a fault: ask for each alone, so that the others are loaded
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:

@@ -1,8 +1,9 @@
 """Loads one topic in one run, load after load, up to the high watermarks of the run's start.
 
 Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
-of three things follows (`_After`): the next load, the end of the topic, or a short wait for
-announcements and then another attempt. The number of attempts that load nothing is limited.
+of three things follows (`_After`): the next load; the end of the work on this topic; or a short
+wait for announcements, and then another attempt. The number of attempts that load nothing is
+limited.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The commit of a load, step by step: this module decides, `operations` acts on the store.
+"""The commit of a load, step by step: this module decides what to do, `operations` does it on the
+store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
 receives the answer. `operations.run` does the operations on a real store. tests/model runs two

@@ -184,7 +184,8 @@ class Buffer:
         self.require_open()
 
     def _wait_for(self, has_room: Callable[[], bool]) -> bool:
-        """Waits. Meanwhile all batches are sent in spite of `linger.ms`, to make room."""
+        """Waits at most `max.block.ms` for room. Returns whether there is room. Meanwhile all
+        batches are sent in spite of `linger.ms`, to make room."""
         self._flushing += 1
         self._wake()
         try:

@@ -144,7 +144,8 @@ class Connection:
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """Takes `count` bytes received into `space`. Raises ProtocolError to end the connection."""
+        """Takes `count` bytes received into `space`. After a ProtocolError the caller must end the
+        connection."""
         for frame in self._reader.received(count):
             self._take(frame)
 

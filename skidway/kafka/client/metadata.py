@@ -120,8 +120,8 @@ class Metadata:
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """Takes the answer to another request. Its topics replace those known before; other topics
-        stay."""
+        """Takes the answer to another request. What it says about a topic replaces what was known
+        of that topic; other topics stay as they were."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
 

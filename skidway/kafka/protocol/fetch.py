@@ -39,7 +39,7 @@ VERSIONS = VersionRange(4, 12)
 FLEXIBLE_SINCE = 12
 TOPIC_BYTES_MIN = 6
 COMPACT_TOPIC_BYTES_MIN = 3
-"""The smallest sizes of a topic: its name and the count of its partitions."""
+"""The fewest bytes of a topic in each encoding: an empty name and the count of its partitions."""
 
 CONSUMER = -1
 """Replica id of a client that is not a follower."""
