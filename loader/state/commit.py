@@ -75,8 +75,8 @@ def begin(topic: str) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
     before the first load.
 
-    Raises StateRefused if a manifest is missing in the sequence, if all are gone although there are
-    rows, or if a committed file is neither at its source nor at its target.
+    Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
+    there are rows, or if a committed file is neither at its source nor at its target.
     """
     left: list[str] = yield Names(layout.stagings(topic))
     numbers = yield from committed(topic)

@@ -19,8 +19,8 @@ What the units have in common:
   also its working directory (crash files of a JVM); everything else is read-only or hidden.
   Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets both limits, so a program need not raise its own; the system call filter would
-  refuse that (@resources).
+- LimitNOFILE sets both limits. So a program need not raise its own limit, which the system call
+  filter would refuse (@resources).
 """
 
 from __future__ import annotations
