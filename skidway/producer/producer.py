@@ -93,9 +93,9 @@ class Producer:
         """Queues one message, or a set of messages. The future returns where they are, or raises
         the error.
 
-        A message goes to `partition` if that is given, or else where `partitioner` says if that is
-        given, or else by its key as in Kafka, or else to any partition. key: one key for all
-        messages, or one for each. timestamp_ms: by default the present time.
+        A message goes to `partition` if that is given; else to the choice of `partitioner` if that
+        is given; else by its key, as in Kafka. A message without key goes to any partition. key:
+        one key for all messages, or one for each. timestamp_ms: by default the present time.
 
         Waits while the buffer is full. After max_block_ms it raises BufferFull if the buffer is
         still full, KafkaError if the topic or partition does not exist, or Unreachable if no broker

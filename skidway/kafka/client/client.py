@@ -57,8 +57,8 @@ class Client:
     ) -> None:
         """bootstrap: host:port, several separated by commas. Raises UsageError if it is malformed.
 
-        refused_timeout_ms: how long to try addresses that refuse connections, before any broker has
-        answered; short if a person waits. None: as long as for any other failure.
+        refused_timeout_ms: how long to try addresses that refuse connections, as long as no broker
+        has answered. Short if a person waits. None: as long as for any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
