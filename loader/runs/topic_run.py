@@ -127,7 +127,7 @@ class TopicRun:
             return
         if self._is_behind(self.newest):
             copy = self.newest
-            self.begin()  # another loader may have committed it just now
+            self.begin()  # another loader may just have committed that load
             if self.newest is None or self._is_behind(self.newest):
                 raise StateRefused(self._older_copy(copy))
         feed, newest = self._parts.feed, self.newest

@@ -227,7 +227,7 @@ class Stream:
     def _advance(self, timeout_s: float) -> Chunk | None:
         if self._closed:
             return None
-        if self._chunk is not None and self._chunk.reading.is_live:  # only held back by the lease
+        if self._chunk is not None and self._chunk.reading.is_live:  # it waited for the lease
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)
         self._chunk, self._rows = None, None

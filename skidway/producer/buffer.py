@@ -39,7 +39,7 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # incomplete ones, in order
+        self._sendings: dict[int, Sending] = {}  # incomplete sendings, in order
         self._abandoned = 0
 
     @property
