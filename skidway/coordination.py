@@ -1,14 +1,15 @@
 """ZooKeeper, as far as the programs need it: a session, its state, and versioned nodes.
 
 States: after SUSPENDED a program must stop acting as a leader or owner, because its session may
-already be lost. After LOST it is neither, and its ephemeral nodes are gone. CONNECTED after
-SUSPENDED means that nothing was lost. Callbacks run on kazoo's threads; they must only hand the
-value over to the loop that owns the state.
+already be lost. After LOST it is neither leader nor owner, and its ephemeral nodes are gone.
+CONNECTED after SUSPENDED means that nothing was lost. Callbacks run on kazoo's threads; they must
+only hand the value over to the loop that owns the state.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. Then it is unknown whether the request is carried out: ZooKeeper may still
-receive it once the connection is back. The same holds for kazoo's own calls on `client`, which
-raise the exceptions in `UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
+receive it once the connection is back. kazoo's own calls on `client` are bounded in the same way,
+and leave the same doubt; they raise the exceptions in `UNANSWERED`. `close` takes at most
+`CLOSE_WITHIN_S`.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ class Coordinator:
         return True
 
     def children(self, path: str, *, watch: Watch | None = None) -> list[str]:
-        """Names of a node's children, sorted. If the node is missing: none, and no watch."""
+        """Names of a node's children, sorted. If the node is missing, returns none and sets no
+        watch."""
         try:
             return sorted(self._answer(path, lambda: self.client.get_children_async(path, watch)))
         except NoNodeError:
@@ -208,8 +210,8 @@ class Coordinator:
         self.client.exists_async(path).rawlink(answered)
 
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
-        """Does all operations that `build` adds to kazoo's transaction, or none. path: its name in
-        errors.
+        """Does all operations that `build` adds to kazoo's transaction, or none. path: what error
+        messages call the transaction.
 
         Returns the result of each operation; if nothing was done, an exception for each. The
         request is sent only once: after Unreachable it may or may not have been done.
@@ -315,7 +317,7 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _end(client: Any) -> bool:
-    """Ends a session, which waits for ZooKeeper's answer. Returns whether it ended in time."""
+    """Ends a session and waits for ZooKeeper's answer. Returns whether it came in time."""
     ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_WITHIN_S)

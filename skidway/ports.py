@@ -1,10 +1,10 @@
-"""TCP ports: reserves them for programs that will listen, and finds the process that listens on
-one.
+"""TCP ports: reserves them for programs that will listen, and finds the process that listens on a
+port.
 
-`Reservation` reserves ports by sockets that are bound and do not listen. For the error "Address
-already in use", Linux's /proc has the process: its table of sockets gives the inode that listens on
-the port, and the process that has this inode open is the one that listens. The open files of other
-users' processes cannot be read; then only the user is known.
+`Reservation` reserves ports by sockets that are bound and do not listen. When a bind fails with
+"Address already in use", the process that listens is found in Linux's /proc: its table of sockets
+has the inode that listens on the port, and one process has this inode open. The open files of other
+users' processes cannot be read; of these only the user is known.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Reservation:
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
     sets the same option before its own bind, as servers do, can listen on the port, and can do so
     again after it was killed. The kernel gives a reserved port neither to an outgoing connection
-    nor to a bind to port 0. Nothing stops another program that binds to the reserved port by
-    number, with the option.
+    nor to a bind to port 0. Nothing stops another program that sets the option and binds to the
+    reserved port by its number.
 
     The sockets are closed on exec. So a port is free once this process has ended and the programs
     that it started have stopped listening.
@@ -106,7 +106,7 @@ def refuse_used(host: str, port: int, key: str) -> None:
 
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
     """The error for a failed bind: the address, the process that uses it, and what to do."""
-    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # by create_server
+    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # create_server adds it
     if error.errno != errno.EADDRINUSE:
         return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
     by = holder(port)

@@ -2,10 +2,10 @@
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
 body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
-descriptor. The service manager is told, too; the body itself tells it when the program is ready
-(skidway.systemd). Exceptions of the body become exit statuses here and in no other module. A
-SkidwayError is printed as one sentence on standard error. Any other exception is logged as one
-error with its traceback, and means status 70, also when it happens on another thread.
+descriptor. This module also tells the service manager that the program is ending. The body tells it
+that the program is ready (skidway.systemd). Exceptions of the body become exit statuses here and in
+no other module. A SkidwayError is printed as one sentence on standard error. Any other exception is
+logged as one error with its traceback, and means status 70, also when it happens on another thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _log = log.get(__name__)
 
 
 class Shutdown:
-    """A request to end the program. It is never withdrawn; threads and event loops can wait."""
+    """A request to end the program. It is never withdrawn; threads and event loops can wait for
+    it."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

@@ -177,9 +177,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
-    """Tells the service manager once the server serves. Returns whether it has. A member of an
-    ensemble need only answer: it cannot serve before other members run, and they may be started one
-    after the other."""
+    """If the server serves, tells the service manager and returns True. For a member of an ensemble
+    it is enough that it answers: it cannot serve before other members run, and members may be
+    started one after the other."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -302,7 +302,7 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        self._ended = ended  # readable once the child is gone, which alone holds `alive`
+        self._ended = ended  # readable once the child is gone: only it holds `alive`
         libc = ctypes.CDLL(None)
         ours = os.getpid()
 

@@ -8,8 +8,8 @@ The manifest stores them as rows of numbers, because source and sender are the m
          "counts": [{"agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats",
                      "previous"}]}]}
 
-`last` is the number of the output's last delta so far; a load without counts adds none. Publishing
-the same manifest twice gives the same messages, and the collector counts them once.
+`last` is the number of the output's last delta so far; a load without counts adds no delta.
+Publishing the same manifest twice gives the same messages, and the collector counts them once.
 """
 
 from __future__ import annotations

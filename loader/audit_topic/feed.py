@@ -1,16 +1,17 @@
 """What the loader reads from `_skidway_audit`: announcements of files, and its own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the source clusters. It reads each from the position in the newest manifest. Announcements are
-stored beside the marks. The loader ignores gaps in audit messages, because the mirror may still
-have records that a counter could not read. Only the mirror itself names gaps
-(`skidway.kafka.gaps`).
+the source clusters. It reads each from the position in the newest manifest. The loader stores the
+announcements beside the marks. Audit messages may say which records a counter could not read. The
+loader does not skip these records, because the mirror may still have them: it skips only gaps that
+the mirror itself names (`skidway.kafka.gaps`).
 
-The collector refuses an epoch below one that it already knows. So a new output numbers its messages
-in the epoch above the highest one that its producer has published. The loader may be unable to read
-the whole audit topic: its beginning has expired, or a message has an unknown schema. Then the
-length of the audit topic is the bound for what the loader missed. Each epoch has at least one
-message, and no epoch was ever chosen above the number of messages in the topic at that time.
+The collector refuses an epoch lower than one that it already knows. So a new output numbers its
+messages in an epoch that is one higher than the highest one that its producer has published. The
+loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
+unknown schema. Then it takes an epoch above the number of messages that the audit topic ever had.
+That is above every epoch that it missed: when an epoch is chosen, it is at most one above the
+number of messages in the topic, and each epoch adds at least one message.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ class Feed:
         return sum(own.values())
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
-        """Notes the offsets from which and up to which everything was read. If a range begins above
-        the end of the range before it, messages between them were missed: `begins` then starts over
-        with the new range."""
+        """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
+        begins later than the range before it ended, the messages in between were missed. Then the
+        feed's own `begins` starts over with the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -97,7 +98,7 @@ class Feed:
         self.positions = dict(ends)
 
     def take(self, message: Message) -> None:
-        """Notes a message. If a file is announced twice, the first announcement counts."""
+        """Notes a message. If a file is announced twice, the first announcement is kept."""
         if isinstance(message, Announcement):
             source = message.source
             known = self.locations.setdefault((source.cluster, source.topic), {})
@@ -117,8 +118,8 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message between the feed's positions (the log start if the feed has none) and the
-    high watermarks now. An audit topic that was deleted and created again has another id, or is
-    shorter than the position: it is read from its start."""
+    high watermarks now. An audit topic that was deleted and created again is read from its start:
+    it has another id, or it ends before the position."""
     names = sorted(topics)
     # The ids are asked for before the bounds. If a topic is made again in between, its position is
     # kept under the old id, so the next run reads the new topic from its start.
@@ -131,7 +132,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    left = topic.bounds(client, names)  # records that expired meanwhile may not have been read
+    left = topic.bounds(client, names)  # to find records that expired, perhaps unread
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
 

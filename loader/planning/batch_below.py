@@ -19,7 +19,7 @@ from skidway.loader.reading.batches import header_at
 
 def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
     """Returns the range unchanged if the batch below is the one that was loaded. If it is another
-    one, or cannot be read, the range that is returned is empty and holds the reason."""
+    batch, or cannot be read, returns an empty range with the reason."""
     below = planned.below
     if planned.refused or below is None:
         return planned

@@ -1,7 +1,7 @@
 """Log start and high watermark of partitions, asked leader by leader.
 
-If a leader does not answer, or a partition has no leader, only the partitions concerned are kept
-back.
+If a leader does not answer, its partitions are not loaded. If a partition has no leader, it is not
+loaded. The other partitions are loaded.
 """
 
 from __future__ import annotations

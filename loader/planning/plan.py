@@ -2,8 +2,8 @@
 
 A partition goes on where the newest manifest ended, or begins at 0. A load skips missing offsets
 only if the mirror (topic config `mirror.gaps`) or an operator (`gaps.accepted`) has named them as a
-gap. Other missing offsets end the partition's range, and a sentence in the report names them. The
-other partitions go on, but the run ends with an error.
+gap. At other missing offsets the partition's range ends, and a sentence in the report names them.
+The other partitions are loaded, but the run ends with an error.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that cannot be loaded now: each stays where it is, with a reason.
+    """Partitions that cannot be loaded now: each keeps its position, with a reason.
 
     away: for a partition of the topic without bounds, the reason. If a partition was loaded and the
     topic does not have it now, that is a fault of the cluster, because topics never lose

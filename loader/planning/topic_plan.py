@@ -43,6 +43,6 @@ class TopicPlan:
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """Partitions that cannot be loaded now: each stays where it is, with a reason."""
+        """Partitions that cannot be loaded now: each keeps its position, with a reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

@@ -8,8 +8,8 @@ are set apart.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
 neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
-resolution refuses a nested type, it is cast like a plain one, unless it contains a union: then all
-rows are set apart.
+resolution refuses a nested type, Arrow casts it like a plain type. Only if the type contains a
+union are all rows set apart.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ Bools = npt.NDArray[np.bool_]
 
 
 class NotProjectable(SkidwayError):
-    """No row of the writer's schema can fit the reader's schema; the sentence names the field."""
+    """No row of the writer's schema can fit the reader's schema; the error message names the
+    field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
-    """Raises NotProjectable if there is no cast, or none back, by which `_changed` proves it. An
-    array of no rows would not tell: Arrow casts it to types to which it casts no value."""
+    """Raises NotProjectable if Arrow has no cast, or no cast back: `_changed` needs both. A trial
+    with an empty array would not tell, because Arrow casts an empty array even to types to which it
+    casts no value."""
     if source == target.type:
         return
     try:
@@ -176,8 +178,8 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
 
 
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
-    """Rows whose value is another one after a cast and back. Arrow's casts round, and turn 5 into
-    true."""
+    """Marks the rows whose value changes if it is cast and cast back. Arrow's casts do change
+    values: they round, and turn 5 into true."""
     if types.is_nested(written.type):
         pairs = zip(cast.cast(written.type).to_pylist(), written.to_pylist(), strict=True)
         return np.fromiter((repr(back) != repr(value) for back, value in pairs), np.bool_)

@@ -15,15 +15,15 @@ _log = log.get(__name__)
 
 class GroupOffsets:
     """Offsets of one consumer group. No load depends on them. After a failed commit the run commits
-    no further offsets; the next run does."""
+    no further offsets; the next run commits them."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id
         self._has_failed = False
 
     def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
-        """Commits the ends of the newest load, if that load is of this topic and not of an earlier
-        topic of the same name."""
+        """Commits the offsets at which the newest load ended, if that load is of this topic and not
+        of an earlier topic of the same name."""
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {

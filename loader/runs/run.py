@@ -1,6 +1,6 @@
 """`load run`: loads every chosen topic up to the high watermarks at the start of the run.
 
-If one topic cannot go on, the others still do. The run succeeds only if all topics do.
+If one topic cannot be loaded, the others still are. The run succeeds only if all topics are loaded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def load(
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """Loads. Raises errors that stop the whole run: an unreachable broker, a refused output."""
+    """Loads the topics that the settings choose. Raises the errors that stop the whole run: an
+    unreachable broker, a refused output."""
     store = open_store(settings.output)
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,

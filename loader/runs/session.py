@@ -38,7 +38,8 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
-    # The order matters. The watermarks of the data topics are read first: a file's announcement is
+    # The watermarks of the data topics are read first. What is read later then has every
+    # announcement and every gap for the records below the watermarks: a file's announcement is
     # acknowledged before its records, and the mirror writes a gap down before it copies anything
     # after the gap.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
@@ -56,7 +57,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # one of the topics has a fault: ask for each alone, so that the others go on
+        pass  # one of the topics has a fault: ask for each alone, so that the others are loaded
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:

@@ -153,7 +153,7 @@ class TopicLoad:
         try:
             schema = self._parts.registry.latest(subject)
         except RegistryRefused as error:
-            if error.error_code != SUBJECT_UNKNOWN:  # a 404 alone may be a proxy's
+            if error.error_code != SUBJECT_UNKNOWN:  # a 404 alone may come from a proxy
                 raise
             raise SkidwayError(
                 f"{self._topic.name} has records, but no schema is registered under {subject}; "

@@ -1,8 +1,9 @@
 """Loads one topic in one run, load after load, up to the high watermarks of the run's start.
 
 Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
-of three things follows (`_After`): the next load, the end of the topic, or a short wait for
-announcements and then another attempt. The number of attempts that load nothing is limited.
+of three things follows (`_After`): the next load; the end of the work on this topic; or a short
+wait for announcements, and then another attempt. The number of attempts that load nothing is
+limited.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ WAITS_MAX: Final = 20
 """How often a run tries again because announcements came while it waited."""
 
 PATIENCE_S: Final = 10.0
-"""How long a run itself waits for announcements that are on their way."""
+"""How long a run waits for missing announcements before it leaves their records to a later run."""
 
 _log = log.get(__name__)
 
@@ -126,7 +127,7 @@ class TopicRun:
             return
         if self._is_behind(self.newest):
             copy = self.newest
-            self.begin()  # another loader may have committed it just now
+            self.begin()  # another loader may just have committed that load
             if self.newest is None or self._is_behind(self.newest):
                 raise StateRefused(self._older_copy(copy))
         feed, newest = self._parts.feed, self.newest
@@ -148,8 +149,8 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """Waits a little. Returns whether an announcement came for which some range had ended
-        early."""
+        """Waits a little for the announcements whose absence ended a range early. Returns whether
+        one of them came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
         for key in {key for stop in waiting for key in stop.awaited}:

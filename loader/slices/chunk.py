@@ -16,7 +16,7 @@ from skidway.loader.reading.columns import Records, select
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of several batches that lie in the slice, before they are checked for repeats."""
+    """The slice's records from several batches, before they are checked for repeats."""
 
     records: Records
     keys: pa.BinaryArray
@@ -28,7 +28,7 @@ class Chunk:
 
 
 def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
-    """All records of the batches that lie in the slice, one after the other."""
+    """The slice's records from all these batches, one after the other."""
     offsets = np.concatenate([each.offsets for each in batches])
     timestamps = np.concatenate([each.timestamps for each in batches])
     has_origin = np.concatenate([each.has_origin for each in batches])

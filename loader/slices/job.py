@@ -20,8 +20,9 @@ class Job:
     """What all slices of one load of one topic have in common.
 
     reader: the subject's schema. locations: host and path of the announced files. unannounced:
-    files whose announcement is still missing after the waiting time. patient: whether tasks wait
-    for announcements at all. gaps: named gaps by partition.
+    files whose announcement is still missing after the waiting time. patient: whether a slice ends
+    before a record whose announcement is missing; if not, the record is rejected. gaps: named gaps
+    by partition.
     """
 
     topic: str
@@ -45,7 +46,8 @@ class Job:
 class Stop:
     """Why a range ended early. waiting_for: the file whose announcement is missing.
 
-    awaited: that file, and further unannounced files of later records, as far as those were read.
+    awaited: that file, and further unannounced files of later records, as far as these records were
+    read.
     """
 
     offset: int
@@ -56,7 +58,8 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a task did. end: all offsets below it are done. below: the last batch before `end`."""
+    """What a task did. end: all offsets lower than this one are done. below: the last batch before
+    `end`."""
 
     piece: Slice
     end: int

@@ -1,11 +1,11 @@
-"""Joins the slices of a partition into one range: in offset order, with the marks of all slices
-before each.
+"""Joins the slices of a partition into one range: in offset order, each checked with the marks of
+all slices before it.
 
 Slices run in parallel and without marks. Then audit.counts.marks.join says which slices must run
 again, and with which marks. A slice that ended early ends its partition: the slices after it are
-not used. A slice that ran again may end later than the first time: the record of an unannounced
-file, before which it had ended, turned out to be a repeat. So this goes on until no slice has to
-run again.
+not used. A slice that runs again may end later than the first time: it had ended before a record of
+an unannounced file, and this record turns out to be a repeat. So slices run again until none has
+to.
 """
 
 from __future__ import annotations

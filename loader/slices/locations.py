@@ -1,4 +1,5 @@
-"""Finds host and path of records, by (agent, file), once per run of records of one file."""
+"""Finds host and path of records, by (agent, file): one look-up for consecutive records of one
+file."""
 
 from __future__ import annotations
 

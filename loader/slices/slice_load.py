@@ -5,9 +5,9 @@ For each chunk of records, in offset order: identify records by origin, apply th
 result depends only on the range, the marks and the locations that the task receives, so a second
 attempt gives the same result.
 
-A range ends early, with a sentence (`Stop`), before a record whose file is not announced yet,
-before a hole that nobody named as a gap, and before a batch that is damaged, gone, or on a leader
-that does not answer. The records before that point are loaded; the others wait for a later load.
+A range ends early, and `Stop` says why, before a record whose file is not announced yet, before a
+hole that nobody named as a gap, and before a batch that is damaged, gone, or on a leader that does
+not answer. The records before that point are loaded; the others wait for a later load.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ Bools = npt.NDArray[np.bool_]
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 4_096
-"""A limit of its own, because as columns a batch takes kilobytes, even with only two records."""
+"""Batches have a limit besides rows and bytes, because as columns a batch takes kilobytes, even
+with only two records."""
 
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
@@ -70,8 +71,8 @@ class SliceLoad:
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
-        """Consumes whole batches in offset order, until the range is done or has to end. The first
-        batch is the one that holds the first offset, or the next one after it."""
+        """Consumes whole batches in offset order, until the range is done or has to end early. The
+        first batch is the one that holds the first offset, or the next one after it."""
         pending: list[DecodedBatch] = []
         rows = size = 0
         for raw, header in self._read(batches):
@@ -97,7 +98,7 @@ class SliceLoad:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if pending:
-            self._process(pending)  # may end the range even earlier
+            self._process(pending)  # this may end the range even earlier
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:

@@ -55,8 +55,8 @@ def log4j_properties(file: Path | None) -> str:
 
 
 def workers_python(settings: LoaderSettings) -> str:
-    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, which must have
-    the loader's packages on Spark's workers; else this process's Python.
+    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, else this
+    process's Python. It must have the loader's packages on Spark's workers.
 
     Spark looks at that property by itself only in a session that spark-submit started.
     """

@@ -1,4 +1,5 @@
-"""The commit of a load, step by step: this module decides, `operations` acts on the store.
+"""The commit of a load, step by step: this module decides what to do, `operations` does it on the
+store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
 receives the answer. `operations.run` does the operations on a real store. tests/model runs two
@@ -11,12 +12,12 @@ answers.
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; finish the moves; delete the staging directory
 
-Why `begin` does not look at every manifest: the loader that committed n + 1 had finished all moves
-up to n before it began, and a staging directory is deleted only after the last move of its load. So
-only the newest load, and loads with a staging directory, can have unfinished moves. If somebody
-deletes a file of an older load, that is not an unfinished move; a recount names that file
-(audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
-more than the one before.
+`begin` does not look at every manifest, because this is not needed: the loader that committed n + 1
+had finished all moves up to n before it began, and a staging directory is deleted only after the
+last move of its load. So only the newest load, and loads with a staging directory, can have
+unfinished moves. If somebody deletes a file of an older load, that is not an unfinished move; a
+recount names that file (audit/recount/recount.py). If `begin` looked at every file of every load,
+each start would cost more than the one before.
 
 Of each move the source is looked at first, then the target. If another loader moves the file
 between the two looks, this loader still finds it at the target. In the opposite order it could miss
@@ -47,7 +48,8 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""Looks at one move. Each further look is needed only if another loader acted in between."""
+"""How often the loader looks at source and target of one move. It looks again only if another
+loader acted in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,8 @@ def begin(topic: str) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
     before the first load.
 
-    Raises StateRefused if a manifest is missing in the sequence, if all are gone although there are
-    rows, or if a committed file is neither at its source nor at its target.
+    Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
+    there are rows, or if a committed file is neither at its source nor at its target.
     """
     left: list[str] = yield Names(layout.stagings(topic))
     numbers = yield from committed(topic)
@@ -95,11 +97,12 @@ def begin(topic: str) -> Steps[Manifest | None]:
 
 
 def _first(topic: str) -> Steps[list[int]]:
-    """The manifests of a topic that seemed to have none. Raises StateRefused if it has rows."""
+    """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if it
+    has rows, but still no manifest."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return []
-    numbers = yield from committed(topic)  # rows come after their manifest: look for it again
+    numbers = yield from committed(topic)  # rows appear after their manifest
     if not numbers:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "

@@ -1,4 +1,5 @@
-"""Operations on a store, as values, and their execution. Code that decides needs no store."""
+"""Operations on a store, as values, and their execution. So the code that decides what to do needs
+no store."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@
     buckets   agent, bucket -> number of this output's last audit delta that counted it
 
 Each load writes its changes to a table as a Parquet file. Its manifest names that file under
-`side`, after the files of earlier loads; later rows win. When a table has `DELTAS_MAX` files, the
-load writes a snapshot of the whole table instead. All rows belong to the manifest's own source
-topic, whose ids are in the manifest.
+`side`, after the files of earlier loads. Of rows with the same key, the last one is valid. When a
+table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. All rows belong
+to the manifest's own source topic, whose ids are in the manifest.
 """
 
 from __future__ import annotations

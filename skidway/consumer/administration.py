@@ -151,8 +151,8 @@ class Groups:
     def positions(
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The offset of each partition at a time in ms, or EARLIEST or LATEST. If no record is that
-        late, it is the log end."""
+        """The offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If no record
+        is that late, the offset is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]

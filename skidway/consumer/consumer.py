@@ -33,9 +33,9 @@ class Consumer:
                 ...
 
     Members of one group share the partitions of its topics; each group gets every record. If the
-    `with` block ends without an exception, the last record counts as done; if it ends with one, it
-    does not. Settings are those of `ConsumerSettings`. For several threads, see
-    `create_message_streams`.
+    `with` block ends without an exception, the last record counts as done. After an exception, the
+    last record does not count as done. Settings are those of `ConsumerSettings`. For several
+    threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
     not answer at the start. Later it waits for both.

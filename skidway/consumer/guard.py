@@ -49,7 +49,8 @@ class Guard:
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Takes content and version of the node, after the version turned out to be another one."""
+        """Takes content and version of the node, after the known version turned out to be out of
+        date."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)

@@ -137,7 +137,8 @@ class StreamReader:
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases every partition while ZooKeeper answers; the rest ends with the session."""
+        """Releases every partition, as long as ZooKeeper answers. Owner nodes that are left
+        disappear when the session ends."""
         self._share.leave()
 
     def close(self) -> None:
@@ -161,7 +162,7 @@ class StreamReader:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
-        """Handles a position that is below the log (retention) or above its end (data loss)."""
+        """Handles a position before the log start (retention) or after the log end (data loss)."""
         if error.tp not in self.readings:
             return
         to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))

@@ -28,7 +28,7 @@ class Reading:
         self.committed = committed
 
     def hand_out(self, end: int) -> None:
-        """Notes that the application has the records below `end`."""
+        """Notes that the application has the records before offset `end`."""
         self.handed = end
 
     def finish(self) -> None:

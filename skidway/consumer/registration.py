@@ -27,7 +27,8 @@ _log = log.get(__name__)
 
 
 class Notes(NamedTuple):
-    """changed: the group or the cluster has changed. vacated: partitions whose owner node has."""
+    """changed: the group or the cluster has changed. vacated: partitions whose owner node has
+    changed."""
 
     changed: bool
     vacated: frozenset[TopicPartition]
@@ -194,7 +195,8 @@ class Registration:
         return True
 
     def renew(self) -> None:
-        """Asks the same without waiting for the answer. Only one question is open at a time."""
+        """Asks ZooKeeper whether the registration exists, without waiting for the answer. Only one
+        question is open at a time."""
         name, asked_at = self.name, self.clock.monotonic()
         if name is None or self._asked or not self.is_connected:
             return
@@ -210,7 +212,7 @@ class Registration:
                 return
             self._lease.end()
             self.guard = None
-            self._tainted = self._session_id  # if it still lives, only its end removes its nodes
+            self._tainted = self._session_id  # its nodes exist until this session ends
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 

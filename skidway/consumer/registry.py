@@ -90,7 +90,7 @@ class GroupRegistry:
 
     def _without_coordinated_members(self) -> list[_Write]:
         """Writes that fail if a broker has members when the transaction runs. Raises
-        GroupCoordinated if it has members already."""
+        GroupCoordinated if a broker has members already."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
         if found is None:  # creating and deleting the record succeeds only if it does not exist
@@ -141,7 +141,7 @@ class GroupRegistry:
                 raise refusal.error
             found = self._coordinator.get(path, watch=watch)
             if found is not None:
-                return found.data == reader.encode()  # its own: an earlier answer was lost
+                return found.data == reader.encode()  # True if an earlier answer was lost
         return False
 
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:

@@ -1,7 +1,7 @@
 """What one reader has of its group: its steps, claims and releases, its positions and commits.
 
-`membership` decides the steps. This module carries them out, in that order, on the thread that
-calls `turn`. `reader` fetches records and hands them out; it must not hand out records of a
+`membership` decides the steps. This module carries them out, in the order decided, on the thread
+that calls `turn`. `reader` fetches records and hands them out; it must not hand out records of a
 `Reading` that is no longer live.
 """
 
@@ -114,7 +114,8 @@ class Share:
         self._fetcher.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases every partition while ZooKeeper answers; the rest ends with the session.
+        """Releases every partition, as long as ZooKeeper answers. Owner nodes that are left
+        disappear when the session ends.
 
         After one request without an answer it stops, because the streams of a consumer leave one
         after the other.

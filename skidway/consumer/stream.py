@@ -50,7 +50,8 @@ class Stream:
         return self
 
     def __next__(self) -> Record:
-        """The next record. The iteration ends after consumer_timeout_ms without one, or `close`.
+        """The next record. The iteration ends after consumer_timeout_ms without a record, and after
+        `close`.
 
         Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read on.
         """
@@ -93,8 +94,8 @@ class Stream:
     def commit(self) -> None:
         """Commits all records that were handed out, including the last one.
 
-        Raises NotOwned if a partition has another owner or the session has ended; raises
-        Unreachable.
+        Raises NotOwned if a partition has another owner or the session has ended, Unreachable if
+        ZooKeeper does not answer.
         """
         with self._lock:
             gone = [each.tp for each in self._in_hand if each.tp not in self._reader.readings]
@@ -226,7 +227,7 @@ class Stream:
     def _advance(self, timeout_s: float) -> Chunk | None:
         if self._closed:
             return None
-        if self._chunk is not None and self._chunk.reading.is_live:  # only held back by the lease
+        if self._chunk is not None and self._chunk.reading.is_live:  # it waited for the lease
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)
         self._chunk, self._rows = None, None

@@ -1,4 +1,4 @@
-"""The steps of the demo: those that both kinds have in common, and the quick kind.
+"""The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
 start    ZooKeeper, both brokers, registry, audit, counters, agent
          (quick: also a first load, so that Spark writes a log to tail; for the other see `trial`)
@@ -67,7 +67,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate: of the files that were tailed in this run, and lost bytes of any file."""
+        """Bytes by fate. Lost and uncertain bytes are those of every file, the others only of the
+        files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -120,8 +121,8 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. Bytes below the start of a file's first known id count too:
-    earlier ids settled them."""
+    """Bytes with these fates, by file. Also counts the bytes before the start of a file's first
+    known id, because earlier ids settled them."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -133,7 +134,8 @@ def settled(
 
 # More than 25 methods: one for each step of the demo, in order.
 class Demo:
-    """The quick demo, and base class of the other. As a context manager it ends all processes."""
+    """The quick demo, and base class of the default demo. As a context manager it ends all
+    processes."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
         self.site, self.display = site, display

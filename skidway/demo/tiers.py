@@ -76,7 +76,8 @@ class Tiers:
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """The live table as lines. away: by tier, a word on its program while that is down."""
+    """The live table as lines. away: by tier, a word about its program while the program is
+    down."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""

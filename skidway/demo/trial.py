@@ -241,8 +241,8 @@ class Trial(Demo):
         return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how much the manifests have loaded, as offsets. Rows of loads of this demo that end
-        later are added to that number."""
+        """Notes how many offsets the manifests have loaded. The rows of this demo's later loads are
+        added to that number (`_committed`)."""
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)
 

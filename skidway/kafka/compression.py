@@ -24,7 +24,7 @@ __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
 _ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
-_LZ4_LEVEL = 1  # above 2, LZ4 uses another algorithm: five times slower, a tenth smaller
+_LZ4_LEVEL = 1  # levels above 2 are five times slower, and a tenth smaller
 _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version

@@ -2,8 +2,8 @@
 
 0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
 
-In ZooKeeper this is one value. Clients read no string above 32,767 bytes, so brokers show a long
-value in parts, each with whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
+In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
+show a long value in parts, each with whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
     """The gaps that mirrors recorded for these topics; an empty list for a topic that is no mirror.
 
-    A mirror writes a gap down before it copies any record after the gap. So a caller that has seen
-    an offset, and asks then, gets every gap below that offset. Raises the errors of the client.
+    A mirror writes a gap down before it copies any record after the gap. So a caller that asks
+    after it has seen an offset gets every gap before that offset. Raises the errors of the client.
     """
     configs = client.topic_configs(sorted(topics))
     return {name: _of_mirror(name, configs.get(name, {})) for name in topics}

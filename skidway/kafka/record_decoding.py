@@ -200,9 +200,11 @@ def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
 
 
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
-    """Copies many slices of one buffer into an array. An intermediate array over the buffer has the
-    bounds of the slices as offsets; so its elements are, in turn, a slice and the bytes between two
-    slices. Every other element is copied."""
+    """Copies many slices of one buffer into an array.
+
+    First an array over the buffer gets the bounds of the slices as its offsets. So its elements
+    are, in turn, a slice and the bytes up to the next slice. Then every other element is copied.
+    """
     count = len(at)
     if count == 0 or size.max() < 0:
         return pa.nulls(count, pa.binary())

@@ -17,12 +17,12 @@ order; this package gathers messages into batches for it. Any thread may send: o
 threads in order, and one thread of the producer owns the sockets. Batches of a partition are sent
 in the order in which they were begun.
 
-These are bounded: bytes of accepted messages that are not delivered (`buffer.memory`; above it
-`send` waits, and raises BufferFull after `max.block.ms`), batches in flight, bytes of a batch. A
-batch that the broker finds too large is halved and sent again, down to a single message; only that
-message's future gets the error. Retriable errors are retried without limit, because a batch that
-expires could leave a hole before later batches. `flush` and `close` report sends that are not
-delivered within their timeout.
+These are bounded: the bytes of accepted messages that are not delivered, the batches in flight, and
+the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send` waits, and
+raises BufferFull after `max.block.ms`. A batch that the broker finds too large is halved and sent
+again, down to a single message; only that message's future gets the error. Retriable errors are
+retried without limit, because a batch that expires could leave a hole before later batches. `flush`
+and `close` report sends that are not delivered within their timeout.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""So many messages are checked at once: either all of them fit, or each is checked alone."""
+"""How many messages are checked at once. If they do not all fit, each is checked alone."""
 
 
 class Messages(NamedTuple):

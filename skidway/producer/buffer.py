@@ -39,7 +39,7 @@ class Buffer:
         self._buffered_bytes = 0
         self._flushing = 0
         self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # incomplete ones, in order
+        self._sendings: dict[int, Sending] = {}  # incomplete sendings, in order
         self._abandoned = 0
 
     @property
@@ -184,7 +184,8 @@ class Buffer:
         self.require_open()
 
     def _wait_for(self, has_room: Callable[[], bool]) -> bool:
-        """Waits. Meanwhile all batches are sent in spite of `linger.ms`, to make room."""
+        """Waits at most `max.block.ms` for room. Returns whether there is room. Meanwhile all
+        batches are sent in spite of `linger.ms`, to make room."""
         self._flushing += 1
         self._wake()
         try:

@@ -108,7 +108,8 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """The topic as it is now. Raises KafkaError if it does not exist; BrokerUnreachable."""
+        """The topic as it is now. Raises KafkaError if it does not exist, BrokerUnreachable if no
+        broker answers."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:
@@ -116,8 +117,8 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """The topic's limit for a batch. If the broker does not tell it, the producer halves a
-        batch that is too large later."""
+        """The topic's limit for a batch. If the broker does not tell it, the producer later halves
+        a batch that is too large."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

@@ -93,13 +93,13 @@ class Producer:
         """Queues one message, or a set of messages. The future returns where they are, or raises
         the error.
 
-        A message goes to `partition` if that is given, or else where `partitioner` says if that is
-        given, or else by its key as in Kafka, or else to any partition. key: one key for all
-        messages, or one for each. timestamp_ms: by default the present time.
+        A message goes to `partition` if that is given; else to the choice of `partitioner` if that
+        is given; else by its key, as in Kafka. A message without key goes to any partition. key:
+        one key for all messages, or one for each. timestamp_ms: by default the present time.
 
-        Waits while the buffer is full. Raises BufferFull after max_block_ms. Raises KafkaError for
-        a topic or partition that does not exist, and Unreachable if no broker answers, both also
-        after max_block_ms. Raises UsageError for a message that is not bytes.
+        Waits while the buffer is full. After max_block_ms it raises BufferFull if the buffer is
+        still full, KafkaError if the topic or partition does not exist, or Unreachable if no broker
+        answers. Raises UsageError for a message that is not bytes.
         """
         self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
@@ -173,7 +173,7 @@ class Producer:
             acks=settings.acks_number,
             idempotent=settings.enable_idempotence,
             max_in_flight=settings.max_in_flight_requests_per_connection,
-            max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` is the limit, and comes first
+            max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` is the limit
         )
         return client, Outgoing(producer, self._buffer, settings.codec)
 
@@ -201,7 +201,8 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
 
 
 def _time(timestamp_ms: int) -> int:
-    """Checks a timestamp. A bad one would fail other messages, too, when the batch is encoded."""
+    """Checks a timestamp. A batch with a bad timestamp could not be encoded, and its other messages
+    would fail, too."""
     if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
         return timestamp_ms
     raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")

@@ -97,7 +97,8 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """Messages from index `first` on begin at `base_offset`. Returns whether they are last."""
+        """Messages from index `first` on begin at `base_offset`. Returns whether they were the
+        last."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 

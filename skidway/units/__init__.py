@@ -15,12 +15,12 @@ What the units have in common:
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
   status but 0 the unit stays failed until a later run succeeds.
 - `KillMode=mixed`: only the program gets SIGTERM; it stops its children (JVM, Spark's workers).
-- Each program has its own user, and its state in /var/lib/skidway/<program>. That is also its
-  working directory (crash files of a JVM); everything else is read-only or hidden. Exposure by
-  `systemd-analyze security` is at most 1.5. Units with a JVM lack MemoryDenyWriteExecute, because
-  a JVM compiles at run time.
-- LimitNOFILE sets both limits, so a program need not raise its own; the system call filter would
-  refuse that (@resources).
+- Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is
+  also its working directory (crash files of a JVM); everything else is read-only or hidden.
+  Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
+  MemoryDenyWriteExecute, because a JVM compiles at run time.
+- LimitNOFILE sets both limits. So a program need not raise its own limit, which the system call
+  filter would refuse (@resources).
 """
 
 from __future__ import annotations

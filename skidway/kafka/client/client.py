@@ -57,8 +57,8 @@ class Client:
     ) -> None:
         """bootstrap: host:port, several separated by commas. Raises UsageError if it is malformed.
 
-        refused_timeout_ms: how long to try addresses that refuse connections, before any broker has
-        answered; short if a person waits. None: as long as for any other failure.
+        refused_timeout_ms: how long to try addresses that refuse connections, as long as no broker
+        has answered. Short if a person waits. None: as long as for any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -102,8 +102,8 @@ class Client:
     def list_offsets(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
-        """For each partition the first offset at or after a time in ms, or that of LATEST or
-        EARLIEST.
+        """For each partition the first offset at or after a time in ms. Instead of a time, LATEST
+        asks for the high watermark, EARLIEST for the log start.
 
         Asks for the leaders again until it has an answer for each partition. Raises KafkaError for
         a partition that does not exist, or whose leader refuses.

@@ -120,7 +120,8 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanges:
-    """Changes to a topic's settings; other settings stay. `append` and `subtract` change lists."""
+    """Changes to a topic's settings. Other settings keep their values. `append` and `subtract`
+    change lists."""
 
     set: Mapping[str, str] = field(default_factory=dict)
     delete: Sequence[str] = ()

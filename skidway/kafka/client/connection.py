@@ -21,7 +21,7 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, response_body
 
 SOFTWARE = "skidway"
-SOFTWARE_VERSION = "1"  # of this client's use of the protocol, not of a release
+SOFTWARE_VERSION = "1"  # says how this client uses the protocol; it is no release number
 # Up to this length, the memory for a response is allocated at once; for a longer response it grows
 # as bytes arrive.
 EAGER_BYTES = 16 * 1024 * 1024
@@ -81,7 +81,7 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        self._silent: deque[tuple[int, int]] = deque()  # (bytes written once it is sent, ticket)
+        self._silent: deque[tuple[int, int]] = deque()  # (bytes written when it is sent, ticket)
         self._answers: list[Answer] = []
         self._correlation_id = 0
         self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative
@@ -144,7 +144,8 @@ class Connection:
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """Takes `count` bytes received into `space`. Raises ProtocolError to end the connection."""
+        """Takes `count` bytes received into `space`. After a ProtocolError the caller must end the
+        connection."""
         for frame in self._reader.received(count):
             self._take(frame)
 
@@ -203,7 +204,8 @@ class Connection:
 
     def _agree(self, body: memoryview, sent: _Sent) -> None:
         """Takes the broker's versions. A broker that does not know the version of our ApiVersions
-        request answers in version 0, with error 35 (KIP-511): then asks again in version 0."""
+        request answers in version 0, with error 35 (KIP-511). Then this method asks again in
+        version 0."""
         refused = len(body) >= 2 and int.from_bytes(body[:2], "big") == 35
         if refused and sent.version > 0:
             self._ask_versions(0, sent.deadline)

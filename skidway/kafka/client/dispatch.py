@@ -57,7 +57,7 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # have undelivered batches; in turn
+        self._active: dict[TopicPartition, None] = {}  # partitions with batches, in turn
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
@@ -96,7 +96,7 @@ class Dispatch:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
-        """The requests to send now, in this order. They count as sent."""
+        """The requests to send now, in this order. From here on they are treated as sent."""
         self._settle_changed()
         requests: list[Planned] = []
         places = self._places(leader, usable)
@@ -175,7 +175,7 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Active partitions by the address of their leader, if that can be reached."""
+        """Active partitions by the address of their leader, if the leader can be reached."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:

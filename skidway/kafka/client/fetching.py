@@ -33,7 +33,7 @@ REST_S_MAX = 0.1
 """A fetch names all partitions of a leader. If there are many of them and few bytes came, the next
 fetch waits a little. Otherwise client and broker would look at all partitions for each small
 batch."""
-RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # for one batch above max_bytes the limit grows up to here
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # how far max_bytes grows for one larger batch
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
@@ -44,9 +44,10 @@ Place = tuple[Address, int]
 class Fetched:
     """Whole batches of one partition, in offset order; views of one response's memory.
 
-    The first batch may begin below the requested position: then its first records were read before.
-    unbroken: the batches came on the same connection as those before them, with no refusal and no
-    long silence in between. It is False for the first batches after a seek.
+    The first batch may begin before the requested position: then its first records were read
+    before. unbroken: these batches came on the same connection as the partition's batches before
+    them, with no refusal and no long silence in between. It is False for the first batches after a
+    seek.
     """
 
     tp: TopicPartition
@@ -144,7 +145,7 @@ class Fetching:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float
     ) -> list[PlannedFetch]:
-        """The fetches to send now. They count as sent."""
+        """The fetches to send now. From here on they are treated as sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         self._resting = {where: until for where, until in self._resting.items() if now < until}
@@ -175,7 +176,7 @@ class Fetching:
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
                 self._take_part(place or (opened.address, 0), tp, reading, part, now)
-        for tp, generation in opened.generations.items():  # left out by the broker
+        for tp, generation in opened.generations.items():  # the broker left these out
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
@@ -216,8 +217,8 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted since the last call, each with the newest
-        reason. Reading goes on by itself. For a caller that must check the batch below the position
-        again.
+        reason. Reading goes on by itself. A caller that checks the batch below the position must
+        then check it again.
         """
         found, self._interruptions = self._interruptions, {}
         return found

@@ -99,7 +99,7 @@ class LoopClient:
         self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        self._seen_count = -1  # answers of the session at the last turn; -1 makes a turn due
+        self._seen_count = -1  # the session's answers up to the last turn; -1 makes a turn due
 
     @property
     def cluster(self) -> Cluster:

@@ -1,8 +1,9 @@
 """Which broker leads which partition, as far as this client knows.
 
-It covers the topics in use. It asks again when a leader is unknown, or when an answer shows that a
-leader has changed, at most once per backoff; and every five minutes in any case. It never creates a
-topic. No I/O: `advance` submits requests through the session, and the time is a parameter.
+`Metadata` covers the topics in use. It asks again when a leader is unknown, or when an answer shows
+that a leader has changed, but at most once per backoff. It also asks every five minutes. It never
+creates a topic. No I/O: `advance` submits requests through the session, and the time is a
+parameter.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """Any broker that can be asked now: a connected one if there is one, else one after the
-        other in turn."""
+        """A broker that can be asked now: a connected one if there is one, else the next of the
+        known ones in turn."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:
@@ -119,8 +120,8 @@ class Metadata:
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """Takes the answer to another request. Its topics replace those known before; other topics
-        stay."""
+        """Takes the answer to another request. What it says about a topic replaces what was known
+        of that topic; other topics stay as they were."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
 

@@ -15,9 +15,9 @@ Rules (docs/delivery.md; without any one of them, some order of events leaves a 
   (Apache Kafka forgets producers by event time).
 * After OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47), UNKNOWN_PRODUCER_ID (59) or
   a batch refused for good, nothing more is sent until every batch in flight is answered or its
-  connection is gone (drain). Then the partition takes a new producer id. Under it, everything from
-  the first unacknowledged batch on is sent again; if a batch was refused for good, that batch and
-  all after it go back to the owner instead.
+  connection is gone (drain). Then the partition takes a new producer id, and sends everything from
+  the first unacknowledged batch on again, under this id. The exception is a batch that was refused
+  for good: it goes back to the owner, with all batches after it.
 * The owner gets acknowledgements in send order, without holes.
 
 No I/O and no clock: times are parameters.

@@ -10,7 +10,7 @@ from skidway.kafka.client.fetching import Fetching, Place
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel, ClientSession, Inbox
 
-# How often to check again for a missing leader, or a link in backoff, that a partition waits for.
+# How often to check again while a partition waits for a leader, or for a link in backoff.
 LOOK_AGAIN_S = 0.05
 
 

@@ -1,9 +1,10 @@
 """All connections of one client, without sockets: which connect, end or wait, and until when.
 
 A link stands for one address on one channel: it has a connection, is connecting, or waits. Each
-call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. It is a
-response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the connection ended
-first. Nothing is retried here, because only the caller knows whether a call may be repeated.
+call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. The
+outcome is a response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the
+connection ended first. Nothing is retried here, because only the caller knows whether a call may be
+repeated.
 
 Channels separate calls that must not wait for each other: a long-polling fetch delays every later
 call on its connection.

@@ -1,10 +1,10 @@
 """The Kafka wire protocol without I/O, for brokers and clients alike.
 
 Bytes come in as memoryviews, and messages go out; messages come in, and bytes (or lists of buffers)
-go out. No module here uses a socket, a clock or a log. A message that is not exactly what its
-version prescribes raises a ``ProtocolError``: cut short, too long, with a length that cannot fit,
-or with text that is not UTF-8. Every length is compared with the number of bytes present before it
-is used.
+go out. No module here uses a socket, a clock or a log. A ``ProtocolError`` is raised for a message
+that is not exactly what its version prescribes: one that is cut short or too long, has a length
+that cannot fit, or has text that is not UTF-8. Every length is compared with the number of bytes
+present before it is used.
 
 Reading order::
 
@@ -59,9 +59,9 @@ A broker
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, also for an unsupported version
 (v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
 care of this. A request closes its connection, and no other, if its key is unknown, its version was
-not offered, or its body is refused. Only Produce 0-2 is answered, with UNSUPPORTED_VERSION. A
-broker decodes requests with ``may_have_more=True``, because librdkafka leaves trailing bytes after
-one of them.
+not offered, or its body is refused. Produce 0-2 is the exception: it is answered, with
+UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because librdkafka
+leaves trailing bytes after one of them.
 
 A client
 --------

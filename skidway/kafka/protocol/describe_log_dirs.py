@@ -27,7 +27,7 @@ UNKNOWN_BYTES = -1
 
 @structure
 class DescribableLogDirTopic:
-    """Partitions of a topic that the request names."""
+    """A topic, and those of its partitions that the request asks for."""
 
     topic: str
     partitions: tuple[Int32, ...]

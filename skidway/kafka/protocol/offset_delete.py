@@ -52,7 +52,7 @@ class OffsetDeleteResponseTopic:
 
 @structure
 class OffsetDeleteResponse(Response):
-    """The result for each offset, or the error for which nothing was done."""
+    """The result for each offset, or the error because of which nothing was deleted."""
 
     API = ApiKey.OFFSET_DELETE
     VERSIONS = VERSIONS

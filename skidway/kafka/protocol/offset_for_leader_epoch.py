@@ -4,8 +4,8 @@
     3    replica id
     4    flexible
 
-A consumer asks for the epoch of the last record that it has read. If that epoch ends below the
-consumer's position, records that it has read were replaced.
+A consumer asks for the epoch of the last record that it has read. If that epoch ends before the
+consumer's position, records that the consumer has read were replaced.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class OffsetForLeaderEpochRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """The largest epoch that is not above the requested one, and the offset after its last
+    """The largest epoch that is not larger than the requested one, and the offset after its last
     record."""
 
     error_code: Int16 = 0
