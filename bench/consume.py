@@ -89,7 +89,7 @@ def stock(address: str, topic: str) -> float:
     """Reads with confluent-kafka and `assign`, 10,000 messages at a time.
 
     About `fetch.queue.backoff.ms`: by default librdkafka stops fetching for a whole second whenever
-    64 MB wait for the application. With a faster broker it would only wait more often, and the
+    64 MB wait for the application. The faster the broker, the more often it would stop, and the
     figure would mainly show how many of these seconds fell into the run.
     """
     consumer = Consumer(

@@ -197,8 +197,8 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """The time that each client waited, in ms, from the first connection of any client. A
-        client that is not connected again within PATIENCE_S counts with PATIENCE_S; `missing` is
+        """The time that each client waited, in ms, from the first connection of any client. For a
+        client that is not connected again within PATIENCE_S, its time is PATIENCE_S; `missing` is
         the number of these clients."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()

@@ -102,7 +102,8 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 def coordinator_port(address: str, topic: str) -> int:
     """The port of the coordinator of all groups, which is the side's only broker, on loopback.
 
-    A client has to ask for a coordinator first: Apache Kafka creates its offsets topic then.
+    A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
+    then.
     """
     consumer = Consumer({"bootstrap.servers": address, "group.id": "groups"})
 

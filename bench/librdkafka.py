@@ -1,4 +1,4 @@
-"""librdkafka's producer without Python in front of it.
+"""librdkafka's producer, without a call from Python for each message.
 
 confluent-kafka needs one call for each message; in batches of 50 this call costs more than the work
 of either broker for the message, so the figure would measure Python. librdkafka's own

@@ -36,7 +36,7 @@ def family_cpu_seconds(pid: int) -> float:
     runs."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it ended meanwhile
+        with contextlib.suppress(OSError):  # the process ended meanwhile
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
     children = [each for each, parent in parents.items() if parent == pid]
     return cpu_seconds(pid) + sum(map(family_cpu_seconds, children))

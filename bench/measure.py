@@ -78,14 +78,14 @@ class Table:
         return _name(self.title)
 
     def add(self, row: Row) -> None:
-        """Take a row in, and show it at once."""
+        """Adds a row, and prints it at once."""
         self.rows.append(row)
         print(line(row), flush=True)
 
     def beside(
         self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = "Apache Kafka 4.1"
     ) -> None:
-        """Add one figure of many runs of "skidway" and "kafka"."""
+        """Adds a row: one figure, from all runs of "skidway" and of "kafka"."""
         ours, peer = (tuple(each[figure] for each in runs[side]) for side in ("skidway", "kafka"))
         self.add(Row(name, unit, ours, peer, peer_name))
 
@@ -122,7 +122,7 @@ class SidesTable:
         return _name(self.title)
 
     def add(self, row: SidesRow) -> None:
-        """Take a row in, and show it at once."""
+        """Adds a row, and prints it at once."""
         self.rows.append(row)
         print(self._line(row), flush=True)
 

@@ -1,10 +1,11 @@
 """One client with few requests beside its neighbours: 20 connections that send without pause.
 
-The client (the good client below) sends a record with acks=all 50 times a second. Its latencies
-count from when each record was due, in milliseconds: the ratio is ours over the peer's, and less is
-better. Its neighbours are none, 20 connections that flood Metadata, or 20 stock librdkafka
-producers that send each message alone. The table also shows how many requests of the neighbours are
-answered, because a broker could serve the good client well by starving the neighbours.
+The client (the good client below) sends a record with acks=all 50 times a second. Its latencies, in
+milliseconds, count from the time at which each record was due. The ratio is ours over the peer's,
+so less is better. The client has no neighbours, or 20 connections that flood Metadata, or 20 stock
+librdkafka producers that send each message alone. The table also shows how many requests of the
+neighbours are answered, because a broker could serve the good client well by starving the
+neighbours.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ PATIENCE_S = 60.0
 BLOCK = 500
 """Metadata requests sent with one call."""
 ACKS_AT = 2
-"""Position of the acks in the request's body: behind the null transactional id."""
+"""Position of the acks in the request's body: after the null transactional id."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,

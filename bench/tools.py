@@ -3,8 +3,8 @@
 Kafka's producer is its ProducerPerformance into Apache Kafka, with its defaults and with batches of
 about 50 messages of 200 bytes. Our producer sends to our broker, in two forms: from columns (Arrow
 in, whole batches out), as the agent does; and `skidway.producer.Producer`, which gets Python's
-bytes, 1,000 messages in each call, with both batch sizes. Before a cold read, the topic's files are
-dropped from the page cache.
+bytes, 1,000 messages in each call, with its defaults and with batches of about 50 messages. Before
+a cold read, the topic's files are dropped from the page cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDS = scaled(3, 1)
 OWN_COUNT = scaled(1_000_000, 20_000)
 SET = 1_000
 COLUMN = 4_000
-"""Messages in a batch from columns: 0.85 MB, below the default of `batch.size`."""
+"""Messages in a batch from columns: 0.85 MB, less than the default of `batch.size`."""
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500

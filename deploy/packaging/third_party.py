@@ -4,10 +4,10 @@
         *.whl        one version of each package, pip itself included
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
-The versions are those of the virtual environment in which this code runs, so hosts get the tested
-versions. The key is a hash of our dependencies, the Python and the machine. While the key and the
-versions stay the same, nothing is fetched or built again (pyspark comes as sources, and has to be
-built).
+The wheels have the versions of the virtual environment in which this code runs, so hosts get the
+tested versions. The key is a hash of our dependencies, the Python and the machine. While the key
+and the versions stay the same, nothing is fetched or built again (pyspark comes as sources, and has
+to be built).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def collect(folder: Path, own: Path) -> ThirdParty:
     sha256[boot.name] = sha256_of(boot)
     for wheel in fresh.glob("*.whl"):
         if wheel.name not in sha256:
-            wheel.unlink()  # ours, which pip copies too
+            wheel.unlink()  # our own wheel, which pip also copies
     document = {"key": key, "programs": programs, "sha256": sha256}
     (fresh / INDEX).write_text(json.dumps(document, indent=1))
     shutil.rmtree(folder, ignore_errors=True)

@@ -9,13 +9,13 @@ from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 NAMED = 5
-"""The most names in a message."""
+"""A message has at most so many names."""
 
 
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's roster: the agents of the inventory, and as retired the hosts that were in it
+    """The audit's roster: the agents of the inventory, and, as retired, other hosts of the roster
     `before`."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
@@ -36,8 +36,8 @@ def retirement_problem(
     """A message if the inventory would retire more than `most` hosts of the roster, else "".
 
     `most` is a number, or "N%" of the expected hosts (but at least one). The limit protects against
-    an inventory of only one datacenter, or one that was read only in part: the audit would no
-    longer expect all other hosts.
+    an inventory that has only one datacenter or was read only in part: with it, the audit would no
+    longer expect any other host.
     """
     there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}

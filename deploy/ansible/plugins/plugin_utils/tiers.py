@@ -22,8 +22,8 @@ pattern."""
 def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
-    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. A tier
-    that has every topic is left out, and so is a tier that the site does not have.
+    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. The
+    result lacks tiers that have every topic, and tiers that the site does not have.
 
     A cluster that mirrors others has topics of its own only if it has agents.
     """
@@ -59,7 +59,8 @@ def lost_tiers_problem(
 ) -> str:
     """A message if the running audit compares a tier that the new settings lack, else "".
 
-    `in_use`: the settings of the running audit, or None; `retired`: tiers that may go.
+    `in_use`: the settings of the running audit, or None; `retired`: tiers that the new settings may
+    lack.
     """
     before = texts(flat(in_use or {}).get("tiers") or [])
     lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]
@@ -128,7 +129,8 @@ def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
 
 
 def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Patterns of the topics that match in every one of these lists; all topics without a list."""
+    """Patterns of the topics that every one of these lists matches; of all topics if there is no
+    list."""
     narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
     if () in narrow:
         return []

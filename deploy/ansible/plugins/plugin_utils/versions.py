@@ -71,7 +71,8 @@ def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
 
 
 def is_older(version: object, than: str) -> bool:
-    """Whether a version is older than another one, by PEP 440; False without another one.
+    """Whether a version is older than the other version, by PEP 440; False if there is no other
+    version.
 
     The inventory may give 0.2 as a number. Raises InvalidVersion.
     """
