@@ -39,7 +39,7 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
-    has_trace: bool = True  # False: e.g. its file was written and deleted between two looks
+    has_trace: bool = True  # False, e.g., if its file was written and deleted between two looks
     traced_by_others: bool = False  # only the files beside the line's file show that it existed
 
 
@@ -50,7 +50,7 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # with it, no shorter file is recognized for sure
+    has_header: bool = False  # the first line fills a fingerprint, so all files are recognized
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
@@ -150,7 +150,7 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    line.has_trace &= stood_ms < STILL_S * 1000  # else no file is expected
+                    line.has_trace &= stood_ms < STILL_S * 1000  # later, the agent expects no file
 
         if not self.world.files.by_path.keys() - {self.path, path}:
             for line in self.lines.values():
@@ -287,7 +287,7 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            if self.host.scheme != "olddir":  # only an open file shows where it was moved to
+            if self.host.scheme != "olddir":  # in olddir only an open file shows where it went
                 yield self.kill, 1
 
     def pass_time(self) -> None:

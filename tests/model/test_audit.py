@@ -97,8 +97,8 @@ class Faults:
     rules of draining: with hasty_drains the agent says its last word while lines lie unread; with
     silent_returns it starts again and does not take its last word back; with deaf_drains it is
     drained again, finds lines that it cannot read, and does not take its last word back.
-    latenesses: the agent's and the audit's lateness are drawn separately. agents_word breaks a
-    rule, too: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
+    latenesses: the agent's and the audit's lateness are drawn separately. agents_word also breaks a
+    rule: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
     counter, the loader and the audit is right, or an hour back or ahead; with clock_steps the
     host's clock is set to any of these three.
     """
@@ -150,7 +150,7 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # a source of its own, so that the schedules stay the same
+        # a generator of its own, so that this fault does not change what the other draws give
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -335,8 +335,8 @@ class World:
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """Deletes a file. If the agent knew it, it declares the unread lines lost, with an unknown
-        end."""
+        """Deletes a file. If the agent knew the file, it declares the unread lines lost, with an
+        unknown end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
@@ -476,8 +476,8 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """The evidence: the collector's own, or rebuilt from the topic, where no message counts as
-        live."""
+        """The collector's own evidence, or evidence rebuilt from the topic, in which no message
+        counts as live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -543,8 +543,8 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Whether nobody waits for the agent: it is retired, and the newest message heard of it is
-        its last word."""
+        """Whether nobody waits for the agent, because it is retired and the newest message that was
+        heard from it is its last word."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
         return self.is_retired and is_last and newest.topics[0].final
@@ -711,8 +711,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     ),
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
-    """Lost and doubled rows, vanished files, lost messages and restored states never lead to an
-    incomplete bucket that is called complete."""
+    """Even if rows are lost or doubled, files vanish, messages are lost and states are restored, no
+    incomplete bucket is ever called complete."""
     _run_all(seeds(RUNS), faults)
 
 

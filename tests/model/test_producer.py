@@ -445,8 +445,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices a hole if, after a batch lost its producer id, the producer goes on behind
-    that batch instead of with it."""
+    """The model notices a hole if, after a batch lost its producer id, the producer goes on with
+    the next batch instead of with that batch."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

@@ -1,6 +1,7 @@
 """The services that an operator already has: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
-All of them listen on the control node's address in the network of the hosts, and end with the test.
+All of them listen on the control node's address in the network of the hosts, and are stopped when
+the test ends.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A file system in user space over a folder, which fails when a test says so: the kernel gives EIO.
+"""A file system in user space over a folder. Its operations fail with EIO when a test says so.
 
-A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program gets its
-errors as those of a faulty device: from the system call, through the page cache, at the moment that
-the kernel chooses. Every operation that reaches the "device" is noted, so that a test sees what was
-tried again. The process that serves the file system is support.failing_device.
+A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program gets
+these errors in the way in which a faulty device reports errors: from the system call, through the
+page cache, at the moment that the kernel chooses. Every operation that reaches the "device" is
+noted, so that a test sees what was tried again. The process that serves the file system is
+support.failing_device.
 """
 
 from __future__ import annotations

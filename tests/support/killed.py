@@ -2,7 +2,7 @@
 
 Operations are opening for writing, renaming, removing, truncating, setting times, and making a
 directory. An audit hook (PEP 578) in the command's own process is called before each operation and
-kills the process there, so that no handler runs and nothing is tidied up.
+kills the process there, so that no handler runs and nothing is cleaned up.
 """
 
 from __future__ import annotations

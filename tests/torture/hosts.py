@@ -27,8 +27,8 @@ TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
 """The number of rotated generations that are kept; the next rotation deletes the oldest."""
 GOES_ON = ("renamed", "dated")
-"""The ways to rotate after which the writer goes on in the old file for a while. With a file that
-is compressed or truncated at once, it must not do so."""
+"""The ways to rotate after which the writer goes on in the old file for a while. A file that is
+compressed or truncated at once must not get more lines."""
 CUT_SELDOM = 8
 """Logs that are rotated in the way "copied" are rotated less often by this factor: each truncation
 loses lines, and everything between two truncations must be whole."""

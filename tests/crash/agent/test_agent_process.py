@@ -232,7 +232,7 @@ def test_the_broker_is_killed_while_it_takes(
 def test_the_registry_is_down_at_start(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """When the registry is down at the start, the agent reads nothing and says why; once the
+    """When the registry is down as the agent starts, the agent reads nothing and says why; once the
     registry runs, all lines arrive."""
     process = agent(source(lines))
     lines.write("a.log", 100)
@@ -296,7 +296,8 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
 def test_brokers_that_are_away_are_named(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """/health is 503 and names the partitions that no broker acknowledges, until a broker does."""
+    """/health is 503 and names the partitions whose records no broker acknowledges, until a broker
+    acknowledges them."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()

@@ -382,7 +382,7 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
 
 
 def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
-    """SIGTERM ends the broker with status 0 and everything flushed; the next start reads no
+    """On SIGTERM the broker flushes everything and ends with status 0; the next start reads no
     batch."""
     broker = own_broker.start()
     create(broker, "logs")

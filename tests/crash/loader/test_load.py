@@ -62,7 +62,7 @@ def test_load_by_load(loading: Loading) -> None:
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     """If a driver is killed while tasks write, or as soon as it has committed, no row is lost or
-    doubled: the next run leaves every row once and tidies up."""
+    doubled: the next run leaves every row once and cleans up."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)

@@ -38,7 +38,8 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """After a kill behind a gap within a segment, the log goes on behind its last batch."""
+    """If the mirror is killed after it wrote batches behind a gap within a segment, its log goes on
+    after the last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
