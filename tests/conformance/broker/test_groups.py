@@ -405,8 +405,8 @@ def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
 
 
 def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
-    """A consumer without a group membership commits metadata and reads it back; metadata that is
-    too long is refused."""
+    """A consumer that is not a member of its group commits metadata and reads it back; metadata
+    that is too long is refused."""
     topic = filled(broker.address)
     settings = {"bootstrap.servers": broker.address, "group.id": f"Größe: {topic}/x"}
     consumer = Consumer(settings)

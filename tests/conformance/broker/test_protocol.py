@@ -166,7 +166,8 @@ def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(10))
 def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896), the others take the batch."""
+    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896); in all other versions the batch is
+    stored."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for expected in range(3):

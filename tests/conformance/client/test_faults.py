@@ -218,8 +218,8 @@ def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client)
 
 
 def test_poll_wakes_on_other_descriptors(client: Client) -> None:
-    """A readable descriptor of the caller ends a poll early, and does so again while it stays
-    readable."""
+    """A readable descriptor of the caller ends a poll early, and ends each further poll early while
+    it stays readable."""
     producer, fetcher = Producer(client), Fetcher(client)
     readable, writable = os.pipe()
     try:

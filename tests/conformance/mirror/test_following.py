@@ -65,8 +65,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """The mirror looks up a source that is given by host name, and does so again after the source
-    was down."""
+    """The mirror looks up a source that is given by host name, and looks it up again after the
+    source was down."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")

@@ -112,8 +112,8 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
     """A changed byte in front of good batches is damage: recovery names file and position, and
     changes nothing.
 
-    Recovery misses only a plausible change in bytes that no CRC covers (a higher leader epoch whose
-    high part changed).
+    Only one kind of change passes: a plausible one in bytes that no CRC covers, such as the high
+    part of a rising leader epoch.
     """
     source = tmp_path / "source"
     source.mkdir()
