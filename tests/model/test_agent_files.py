@@ -227,7 +227,8 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """Acts as `cp app.log app.log.bak`: the original has the copied bytes, too."""
+        """Acts as `cp app.log app.log.bak`: afterwards the original and the copy have the same
+        bytes."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:

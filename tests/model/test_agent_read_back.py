@@ -330,8 +330,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """The agent declares only those lines uncertain whose records expired before it read them
-    back."""
+    """The agent declares a line uncertain only if its record expired before the agent could read it
+    from the brokers."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -363,8 +363,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With refused retries, truncation, power loss and expiry, the agent declares only those lines
-    uncertain that expired before it read them back."""
+    """With refused retries, truncation, power loss and expiry, the agent declares a line uncertain
+    only if its record expired before the agent could read it from the brokers."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -397,7 +397,7 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if a refused retry is declared lost at once, as a refused first attempt is,
-    without reading back."""
+    although a broker may have its records from an earlier attempt."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -411,8 +411,8 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent reads back while earlier attempts are still under way: records
-    that arrive afterwards would be declared lost."""
+    """The model notices if the agent looks for records on the brokers while earlier attempts are
+    still under way: records that arrive afterwards would be declared lost."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 
@@ -433,8 +433,8 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if intents of refused records are not marked: after a crash those records
-    would be sent behind later ones."""
+    """The model notices if intents of refused records are not marked: after a crash these records
+    would be sent after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 

@@ -114,8 +114,8 @@ class Broker:
             self._remember(header, position, wall_ms)
 
     def forget(self, wall_ms: int) -> None:
-        """Forgets the producers whose batches are too old by event time, as Kafka does, and idle
-        ones."""
+        """Forgets idle producers, and producers whose batches are too old by event time, as Kafka
+        does."""
         for producer_id, known in list(self.producers.items()):
             if wall_ms - min(known.event_ms, known.appended_ms) > HOUR_MS:
                 del self.producers[producer_id]

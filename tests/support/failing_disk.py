@@ -49,8 +49,8 @@ class FailingDisk:
         )
 
     def fail(self, what: str, suffix: str, *, above: int = 0) -> None:
-        """Makes operations of this kind fail on files with that ending. Of reads and writes, only
-        those fail that reach beyond position `above`."""
+        """Makes operations of this kind fail on files with that ending. A read or a write fails
+        only if it reaches beyond position `above`."""
         temporary = self._control / "fault.tmp"
         temporary.write_text(f"{what} {suffix} {above}")
         temporary.rename(self._control / "fault")

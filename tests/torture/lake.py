@@ -105,8 +105,8 @@ class Lake:
         return found
 
     def rejects(self, topic: str) -> list[int]:
-        """The numbers of the lines that agents rejected, as the loader loaded them, without those
-        of copies."""
+        """The numbers of the lines that agents rejected and the loader loaded. Lines of copied
+        files are left out."""
         name, found = f"{topic}.rejected", self._set_apart(f"{topic}.rejected")
         for folder in self._folders(name):
             for line, path in zip(*(_cells(folder, x) for x in ("line", "path")), strict=True):

@@ -252,8 +252,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """While ZooKeeper is silent, members read on as long as their session is certain; then they
-    hand out and commit nothing. Once ZooKeeper answers again, every record comes, and only
-    delivered ones are committed."""
+    hand out and commit nothing. Once ZooKeeper answers again, every record is delivered, and only
+    delivered records are committed."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),

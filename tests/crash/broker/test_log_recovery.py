@@ -109,8 +109,8 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
-    """A changed byte in front of good batches is damage: recovery names file and position, and
-    changes nothing.
+    """A changed byte before good batches is damage: recovery names file and position, and changes
+    nothing.
 
     Only one kind of change passes: a plausible one in bytes that no CRC covers, such as the high
     part of a rising leader epoch.
@@ -563,7 +563,7 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
     """If the leader epoch of the last batch but one is damaged, recovery stops the partition and
-    names it, and the last batch stays."""
+    names it, and the last batch is not lost."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

@@ -252,7 +252,7 @@ def cluster(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark that all loads share, except those that need their own. The first load starts
+    """The Spark that all loads share, except for loads that need their own. The first load starts
     it."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))

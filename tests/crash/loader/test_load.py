@@ -113,7 +113,7 @@ LIMIT = "max.offsets.per.load=700"
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
     """A run reaches the watermarks that it saw at its start in as many loads as needed, each with a
-    manifest of its own; rows, repeats and counts equal those of a single load."""
+    manifest of its own. Rows, repeats and counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
