@@ -2,7 +2,7 @@
 story in order.
 
 The inventory names them, and the playbooks install what is missing on Debian 12 hosts: an agent,
-the audit, a loader, and for another cluster a broker. Each test goes on where the one before it
+the audit, a loader, and the broker of another cluster. Each test goes on where the one before it
 ended.
 """
 

@@ -49,7 +49,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """site.yml installs, configures and starts every program on hosts without internet, and enables
-    each for the next boot; the timers of load and recount wait for the night."""
+    each for the next boot. The timers of load and recount start nothing before the night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -247,8 +247,8 @@ def metrics(fleet: Fleet) -> dict[str, float]:
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
     """`audit hosts` names a host that was shut down. A host that leaves the inventory is retired in
-    the roster, not forgotten, and no verdict waits for it; when it returns to the inventory, it is
-    expected again."""
+    the roster, not forgotten, and no verdict waits for it. When the host returns to the inventory,
+    it is expected again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")

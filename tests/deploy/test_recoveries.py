@@ -140,7 +140,7 @@ def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
 
 def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
     """If records expired while a mirror was down, the mirror names them as a gap and goes on after
-    them; with the guide's retention.hold at the source, the same outage leaves no gap."""
+    them. With the guide's retention.hold at the source, the same outage leaves no gap."""
     site.offline.run("systemctl stop skidway-broker")
     alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
     mirrored = site.end("dc1-broker", TOPIC)

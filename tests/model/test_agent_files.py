@@ -1,7 +1,7 @@
 """The real agent under random schedules, on a host that does with log files whatever real hosts do.
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
-permissions; some of its file systems have no times of birth; the agent may not run meanwhile. The
+permissions; some of its file systems have no times of birth. The agent may be down meanwhile. The
 test knows every line and in which file it lies. Four things are failures: a line that is missing
 and not declared, a line that was delivered twice and not declared, a declared loss although no line
 is missing, and a declared doubt although no line can be doubled.

@@ -15,9 +15,9 @@ itself):
 
     D5  a line that lay in a file when a leaving agent looked for the last time
 
-D4 is not checked for an agent that sent its last word, is retired and has sent nothing since:
-nobody waits for lines that are written after the last agent has left. D5 is checked once the
-collector has heard every message of the agent.
+D4 is not checked for an agent that sent its last word, is retired and has sent nothing since,
+because nobody waits for lines that are written after the last agent has left. D5 is checked once
+the collector has heard every message of the agent.
 """
 
 from __future__ import annotations
@@ -364,9 +364,9 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Whether the audit assumes that a line that vanished unread did not exist: the line is
-        older than the last seal's W minus lateness (the agent's or the audit's, whichever is
-        larger), and no delta has touched its bucket since that seal."""
+        """Whether the audit assumes that a line that vanished unread did not exist. It assumes this
+        if the line is older than the last seal's W minus the lateness (the larger one of the
+        agent's and the audit's), and if no delta has touched the line's bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal

@@ -1,6 +1,6 @@
 """Several agents of one host under random schedules: no line counts twice in a complete bucket.
 
-An agent loses its state, and a second agent begins: it reads every file from the beginning, also
+An agent loses its state, and a second agent begins. It reads every file from the beginning, even
 the lines that the first agent has delivered. Or the state of an earlier agent is brought back and
 goes on at its old positions, although the other agent has read further; or both agents run at once.
 Files are moved out of the patterns and in again. Files are small when they are announced, and grow.
@@ -12,7 +12,7 @@ delivery of each line, so it knows which lines were delivered twice. It checks:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
-and in the end every bucket is complete that began after the last rereading was over.
+and in the end every bucket is complete if it began after the last rereading was over.
 """
 
 from __future__ import annotations

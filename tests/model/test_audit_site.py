@@ -3,7 +3,7 @@
 The mirror loses offsets; counters are killed and count anew; the loader misplaces rows; topics are
 created again; records and audit messages expire; collectors read at different speeds; rows change
 without a change in the manifests. After each step of a collector the test asks the real judgement,
-and compares each bucket that is called complete line by line with what the site knows
+and compares, line by line, each bucket that is called complete with what the site knows
 (support.site_truth). In the end every bucket is complete for which all tiers counted the same
 lines.
 """

@@ -31,7 +31,7 @@ GOES_ON = ("renamed", "dated")
 compressed or truncated at once must not get more lines."""
 CUT_SELDOM = 8
 """Logs that are rotated in the way "copied" are rotated less often by this factor: each truncation
-loses lines, and everything between two truncations must be whole."""
+may lose lines, but no line may be missing between two truncations."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy. The sources' patterns match copies, so the lines of copies come

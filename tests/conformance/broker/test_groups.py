@@ -322,7 +322,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
-        patient = {"session.timeout.ms": 60_000}  # longer than any restart takes
+        patient = {"session.timeout.ms": 60_000}  # this is longer than any restart takes
         members = [ConfluentMember(broker.address, "g", topic, **patient) for _ in range(2)]
         step_until(lambda: shared(*members), *members)
         before = [member.owned() for member in members]

@@ -126,7 +126,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            head_start = {0: "ours", 1: "stock"}.get(number)  # so that each side wins at least once
+            head_start = {0: "ours", 1: "stock"}.get(number)  # each side wins at least once
             start = Barrier(1 if head_start else 2)
 
             def register(

@@ -1,5 +1,5 @@
-"""`skidway agent drain` on real files with a real broker: it delivers everything and sends last
-words, or it prints a sentence for each obstacle and sends no last word."""
+"""`skidway agent drain` on real files with a real broker: either it delivers everything and sends
+last words, or it prints a sentence for each obstacle and sends no last word."""
 
 import collections
 import contextlib

@@ -264,8 +264,8 @@ def _limited(program: list[str], kilobytes: int) -> list[str]:
 @promise("6 full disk")
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """A counter on a full disk ends with a sentence and loses nothing: at the next start it counts
-    what was not committed, and in the end the audit is complete."""
+    """A counter on a full disk ends with a sentence and loses nothing. At the next start it counts
+    the records whose counts were not committed, and in the end the audit is complete."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
     deadline = time.monotonic() + 300

@@ -303,8 +303,8 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """A segment that ends between two batches, with data behind it, is damage: it looks like a
-    segment whose successor was deleted, and that successor may have been flushed."""
+    """A segment that ends between two batches, with data behind it, is damage: it looks as if a
+    segment after it had been deleted, and the deleted segment may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -315,8 +315,8 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """A torn segment with two more segments behind it is damage: so much is never written between
-    two flushes, so a power failure cannot be the cause."""
+    """A torn segment with two more segments behind it is damage: the broker never writes so much
+    between two flushes, so a power failure cannot be the cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -328,8 +328,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
-    """A changed length that makes a segment's last batch look cut off is damage: the whole batch is
-    there, so it was written and may have been flushed."""
+    """A changed length that makes a segment's last batch look cut off is damage, because the whole
+    batch is there: it was written and may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
@@ -501,8 +501,8 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """At the start, recovery removes files that retention renamed but did not delete, and indexes
-    without a log."""
+    """Recovery first removes files that retention renamed but did not delete, and indexes without a
+    log."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -537,8 +537,8 @@ def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
 
 
 UNCOVERED = [*range(8), 16]
-"""The positions in a batch that its CRC does not cover: base offset and magic. (A raised leader
-epoch is not covered either, but passes.)"""
+"""The positions in a batch that its CRC does not cover: base offset and magic. (The CRC does not
+cover the leader epoch either, but recovery accepts a raised one.)"""
 
 
 @promise("4 recovery")

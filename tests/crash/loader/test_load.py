@@ -362,7 +362,7 @@ def without_a_broker(
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
     yield program
-    program.kill()  # if nobody ran the test that waits for it
+    program.kill()  # it still runs if no test waited for its end
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
