@@ -28,8 +28,8 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_load.py",
     ),
 }
-"""The files that stay together: those whose stories share one pipeline and its loads, and those
-that use an HDFS."""
+"""Groups of files whose tests run in one process: the files whose stories share one pipeline and
+its loads, and the files that use an HDFS."""
 _GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 

@@ -46,8 +46,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ExistingServices]:
-        """Runs all services during the block. At its beginning ZooKeeper, Apache Kafka and the
-        registry are ready; HDFS and Spark have been started."""
+        """Runs all services during the block. When the block begins, ZooKeeper, Apache Kafka and
+        the registry are ready; HDFS and Spark are started, but perhaps not ready."""
         self.kafka.format()
         self.hdfs.format()
         try:

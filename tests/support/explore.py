@@ -22,7 +22,7 @@ SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
 """Numbers of rounds are lower than this bound, so that a test's seeds stay below 2^41."""
 GRACE_S = 600.0
-"""How many seconds a round may go on after the time is over, if it began in time."""
+"""A round that began in time may go on for this many seconds after the time is over."""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses for a round that it ran
 
 

@@ -644,7 +644,7 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets time pass, for `seconds`, and everything arrive."""
+        """Lets `seconds` pass, and lets everything arrive."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:

@@ -227,7 +227,7 @@ def expected(world: World) -> set[BucketName]:
 
     For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
     and no loss is declared. If the topic has records without origin, it has no gap and was not made
-    again. A producer that counts anew has covered all partitions of its earlier epochs.
+    again. And every producer that counts anew has covered all partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)

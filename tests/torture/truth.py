@@ -72,7 +72,8 @@ class Truth:
 
     @property
     def is_good(self) -> bool:
-        """Whether no line was lost or doubled silently, and enough lines were proven to say so."""
+        """Whether no line was lost or doubled silently, and enough lines were proven to be sure of
+        that."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
 

@@ -259,7 +259,8 @@ def test_a_bare_name_is_a_name_to_us() -> None:
 
 
 def test_a_schema_with_references_is_javas() -> None:
-    """A schema is parsed after the schemas that it references; the text of the whole is Java's."""
+    """A schema is parsed after the schemas that it references; the text of all together equals
+    Java's."""
     parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
     child = (
         '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'

@@ -420,8 +420,8 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Batches with times that are too old or too far ahead are refused; a setting of its own sets
-    each bound."""
+    """Batches with times that are too old or too far ahead are refused; each bound has its own
+    setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,

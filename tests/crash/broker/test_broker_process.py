@@ -264,7 +264,7 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.fixture
 def with_own_zookeeper(own_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[SkidwayBroker]:
-    """A broker whose ZooKeeper the test may stop; its session ends after 4 s."""
+    """A broker whose ZooKeeper the test may stop. The broker's session times out after 4 s."""
     connect = f"{own_zookeeper.address}/dc1"
     broker = SkidwayBroker(tmp_path, connect, zookeeper_session_timeout_ms=4000)
     broker.start()

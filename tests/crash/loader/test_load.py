@@ -131,8 +131,8 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
 @promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
-    """Each load of a run is committed by itself: after a kill the next run goes on behind the last
-    committed load."""
+    """Each load of a run is committed by itself, so after a kill the next run goes on after the
+    last committed load."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
     eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
