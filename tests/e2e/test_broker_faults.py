@@ -218,7 +218,8 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
-    """After kill -9 of counters and collector each record counts once, and the verdict is right."""
+    """After kill -9 of counters and collector each record is counted once, and the verdict is
+    right."""
     with Writer(trial.oracle, "app.log"):
         for name in ("count-dc1", "count-offline", "audit"):
             trial.wait_appended(trial.appended() + 2000)

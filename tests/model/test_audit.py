@@ -766,13 +766,14 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 
 def _blind_to_touches(evidence: Evidence) -> None:
-    """Judges without `at`: a seal also vouches for buckets that later deltas touch."""
+    """Judges without `at`, as if a seal also vouched for buckets that later deltas touch."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 
 
 def _blind_to_rosters(evidence: Evidence) -> None:
-    """Judges without the roster: a last word also holds for a host that is expected to report."""
+    """Judges without the roster, as if a last word were valid even for a host that is expected to
+    report."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -791,7 +792,8 @@ def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
-    """Judges without epochs: the numbers of an agent's new epoch continue those of the old one."""
+    """Judges without epochs, as if the numbers of an agent's new epoch continued the numbers of the
+    old one."""
     one = SenderKey(Tier.AGENT, str(AGENT), 1)
     topic = evidence.topic(LOGS)
     for seals in topic.seals.values():

@@ -218,7 +218,7 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Moves a file that every agent has read completely out of the patterns, or moves a file
+        """Moves a file out of the patterns after every agent has read all of it, or moves a file
         back."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))

@@ -55,8 +55,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """Lets all collectors read everything. Asserts that all agree, and that each bucket is complete
-    that can be."""
+    """Lets all collectors read everything. Asserts that all collectors agree, and that each bucket
+    that can be complete is complete."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]

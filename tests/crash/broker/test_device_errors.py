@@ -39,8 +39,8 @@ def disk(tmp_path: Path) -> Iterator[FailingDisk]:
 
 @pytest.fixture
 def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBroker]:
-    """A broker with a topic that has one partition on the device and one beside it, and three
-    records in each."""
+    """A broker with a topic that has one partition on the device and one on the other disk, and
+    three records in each."""
     own_broker.settings["log.dirs"] = f"[{disk.path}, {own_broker.logs}]"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
