@@ -2,7 +2,7 @@
 story in order.
 
 The inventory names them, and the playbooks install what is missing on Debian 12 hosts: an agent,
-the audit, a loader, and for another cluster a broker. Each test goes on where the one before it
+the audit, a loader, and the broker of another cluster. Each test goes on where the one before it
 ended.
 """
 
@@ -59,7 +59,7 @@ def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: Exi
 
 def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
     """The application's lines go through the operator's Apache Kafka and Spark into the operator's
-    HDFS: every line once, in order, in files that belong to the loader's user; the audit calls the
+    HDFS: every line once, in order, in files that belong to the loader's user. The audit calls the
     host complete in the tiers agent, broker and hdfs."""
     fleet.services.await_hadoop()
     fleet.write("first")
@@ -122,7 +122,7 @@ def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> 
 
 
 def test_uninstalling_takes_nothing_of_theirs(fleet: ExistingFleet) -> None:
-    """uninstall.yml with the order to remove our data too leaves the rows, topics, subjects and
+    """Even if uninstall.yml is told to remove our data, it leaves the rows, topics, subjects and
     znodes in the operator's services, and these services keep running."""
     before = fleet.theirs()
     assert TOPIC in before["topics"]

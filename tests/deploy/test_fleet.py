@@ -49,7 +49,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """site.yml installs, configures and starts every program on hosts without internet, and enables
-    each for the next boot; the timers of load and recount wait for the night."""
+    each for the next boot. The timers of load and recount start nothing before the night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -92,7 +92,7 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
     assert {name: counts["changed"] for name, counts in again.recap.items()} == dict.fromkeys(
         again.recap, 0
     ), again.changed
-    # the run above covered the server, so the agents alone are enough for these options
+    # the run above covered the server, so these options need only the agents
     checked = fleet.control.succeed("site", "--check", "--diff", "--limit", "agents")
     assert not checked.changed
 
@@ -111,8 +111,9 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     """The nightly recount tells the audit that the rows agree with the counts, although lines are
-    written all the while. When a file is missing, the unit fails and names it, and the report ends
-    with status 1; both are good again once the file is back and recounted."""
+    written all the while. When a file of rows is missing, the recount's unit fails and names the
+    file, and `audit report` exits with status 1. Once the file is back, the next recount
+    succeeds."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
@@ -183,8 +184,9 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """If the new version's agent does not start, the upgrade ends with the first wave: that wave's
-    host goes back to the old version, the other hosts are not touched, and the play says so."""
+    """If the new version's agent does not start, upgrade.yml ends after the first wave: the host of
+    that wave goes back to the old version, the other hosts are not touched, and the play says
+    so."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0
@@ -245,8 +247,8 @@ def metrics(fleet: Fleet) -> dict[str, float]:
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
     """`audit hosts` names a host that was shut down. A host that leaves the inventory is retired in
-    the roster, not forgotten, and no verdict waits for it; when it returns to the inventory, it is
-    expected again."""
+    the roster, not forgotten, and no verdict waits for it. When the host returns to the inventory,
+    it is expected again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")

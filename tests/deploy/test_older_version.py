@@ -70,9 +70,9 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
-    """The older audit does not start with a setting that only this tree's roles derive, and names
-    that setting. upgrade.yml then brings the audit back to the newer version; all other programs
-    have the older one."""
+    """The older audit does not start with a setting that only this tree's roles write, and its
+    error names the setting. upgrade.yml then brings the audit back to the newer version, while all
+    other programs have the older version."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade")
     assert played.returncode != 0
@@ -83,8 +83,9 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
-    """Without that setting the older version reads the state that this version left. The audit goes
-    back after the agents, so that it never gets a message that is too new for it."""
+    """Without that setting the older version reads the state that this version left. upgrade.yml
+    changes the audit after the agents, so that the older audit never gets a message of a newer
+    agent."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]

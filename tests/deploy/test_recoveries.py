@@ -82,7 +82,7 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
         path = f"/etc/skidway/registry/{name}"
         put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
         site.offline.run(put, given=site.files[name])
-    # the guide's command, with an answer from standard input
+    # the guide's command, which asks for the password; here it reads it from standard input
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
@@ -139,8 +139,8 @@ def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
 
 
 def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
-    """If records expired while a mirror was down, the mirror names them as a gap and goes on behind
-    them; with the guide's retention.hold at the source, the same outage leaves no gap."""
+    """If records expired while a mirror was down, the mirror names them as a gap and goes on after
+    them. With the guide's retention.hold at the source, the same outage leaves no gap."""
     site.offline.run("systemctl stop skidway-broker")
     alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
     mirrored = site.end("dc1-broker", TOPIC)
@@ -187,8 +187,8 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
 
 
 def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
-    """When records expired before a load, the loader names their offsets and loads nothing behind
-    them until the operator accepts the gap. With the guide's hold, nothing expires unloaded."""
+    """When records expired before a load, the loader names their offsets. It loads no later records
+    until the operator accepts the gap. With the guide's hold, nothing expires unloaded."""
     alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
     end = site.end("offline-broker", MIRROR_TOPIC)
     eventually(lambda: site.begin("offline-broker", MIRROR_TOPIC) > end, within_s=90, every_s=1)

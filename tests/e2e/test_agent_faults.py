@@ -71,8 +71,8 @@ def agent_killed_between_intent_and_send(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
-    """Lines that the broker has, and that the agent does not know to be there, are sent again and
-    count once."""
+    """If the broker has lines and the agent does not know that it has them, they are sent again,
+    and each becomes one row."""
     held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -91,8 +91,8 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """If a batch of a dead agent arrives after its lines were sent again, the lines still count
-    once."""
+    """If a batch of a dead agent arrives after its lines were sent again, each line still becomes
+    one row."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -131,8 +131,8 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If half a line was promised and the line is complete by the time of the restart, the agent
-    still sends that half again."""
+    """If half a line was promised and the rest was written before the restart, the agent sends that
+    half alone again."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -382,7 +382,7 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_and_written_again(trial: Trial) -> Told:
-    """A new file with the same lines is another file, even if it gets the same inode."""
+    """A new file with the same lines is read as another file, even if it gets the same inode."""
     lines = [f"the same line {number}" for number in range(200)]
     for generation in range(3):
         path = trial.oracle.append("app.log", lines)

@@ -62,8 +62,8 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that were promised to a topic of two partitions are sent again to these two, by their
-    keys, although there are more now."""
+    """Lines that were promised to a topic of two partitions are sent again to the same two, by
+    their keys, although the topic has more partitions by then."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -167,7 +167,8 @@ def mirror_killed_while_it_follows(trial: Trial) -> Told:
 
 @STORIES.add()
 def zookeeper_restarted(trial: Trial) -> Told:
-    """While ZooKeeper is down, running programs go on; afterwards topics can be made again."""
+    """While ZooKeeper is down, running programs go on; once it is back, new topics can be
+    created."""
     with Writer(trial.oracle, "app.log"), down(trial.pipeline, "zookeeper"):
         trial.wait_appended(trial.appended() + 2000)
     trial.settle()
@@ -217,7 +218,8 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
-    """After kill -9 of counters and collector each record counts once, and the verdict is right."""
+    """After kill -9 of counters and collector each record is counted once, and the verdict is
+    right."""
     with Writer(trial.oracle, "app.log"):
         for name in ("count-dc1", "count-offline", "audit"):
             trial.wait_appended(trial.appended() + 2000)

@@ -31,7 +31,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
-    """If a load is killed between writing and committing, none of its rows is visible; the next
+    """If a load is killed between writing and committing, none of its rows is visible. The next
     load writes all rows again, and the load after that cleans up."""
     trial.write("app.log", LINES)
     trial.settle()

@@ -53,7 +53,7 @@ class Growing(Schedule):
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
-        if "narrow" in self.faults:  # a generation rotated before this start belongs to no log
+        if "narrow" in self.faults:  # a generation rotated before the first start belongs to no log
             self.start()
             self.turn()
         super().run()
@@ -172,7 +172,8 @@ class Growing(Schedule):
         rows, straddles, sums = self.load()
         losses = self.world.losses()
         doubt = bool(losses)
-        if self.faults.isdisjoint({"truncate", "delete", "power"}):  # these leave no sure trace
+        # Truncation, deletion and power loss leave no sure trace of what they destroyed.
+        if self.faults.isdisjoint({"truncate", "delete", "power"}):
             self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
             count = rows[cell]

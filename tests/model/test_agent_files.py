@@ -1,7 +1,7 @@
 """The real agent under random schedules, on a host that does with log files whatever real hosts do.
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
-permissions; some of its file systems have no times of birth; the agent may not run meanwhile. The
+permissions; some of its file systems have no times of birth. The agent may be down meanwhile. The
 test knows every line and in which file it lies. Four things are failures: a line that is missing
 and not declared, a line that was delivered twice and not declared, a declared loss although no line
 is missing, and a declared doubt although no line can be doubled.
@@ -39,7 +39,7 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
-    has_trace: bool = True  # False: e.g. its file was written and deleted between two looks
+    has_trace: bool = True  # False, e.g., if its file was written and deleted between two looks
     traced_by_others: bool = False  # only the files beside the line's file show that it existed
 
 
@@ -50,7 +50,7 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # with it, no shorter file is recognized for sure
+    has_header: bool = False  # the first line fills a fingerprint, so all files are recognized
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
@@ -150,7 +150,7 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    line.has_trace &= stood_ms < STILL_S * 1000  # else no file is expected
+                    line.has_trace &= stood_ms < STILL_S * 1000  # later, the agent expects no file
 
         if not self.world.files.by_path.keys() - {self.path, path}:
             for line in self.lines.values():
@@ -227,7 +227,8 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """Acts as `cp app.log app.log.bak`: the original has the copied bytes, too."""
+        """Acts as `cp app.log app.log.bak`: afterwards the original and the copy have the same
+        bytes."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:
@@ -287,7 +288,7 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            if self.host.scheme != "olddir":  # only an open file shows where it was moved to
+            if self.host.scheme != "olddir":  # in olddir only an open file shows where it went
                 yield self.kill, 1
 
     def pass_time(self) -> None:

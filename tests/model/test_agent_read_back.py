@@ -1,4 +1,4 @@
-"""Upgrades and refused retries at random moments: the agent reads back what the brokers have.
+"""Upgrades and refused retries at random moments: the agent reads from the brokers what arrived.
 
 The agent's own code runs over a real SQLite database; host, cluster and clock are simulated
 (support.agent_world, support.agent_schedule). Every line has cells, pieces of text that occur
@@ -7,9 +7,10 @@ Silent doubling: readers count a cell twice. False loss: a log has a cell that w
 False uncertainty: a cell was declared uncertain although nothing was hidden from the agent, or
 although the log still has the cell.
 
-The model assumes that a late batch arrives within `read.back.wait.ms`: a batch of an earlier
-process, counted from the start of the next process; a batch of an earlier attempt, counted from the
-loss of its connection. agent/delivery/search.py gives the reasons for this assumption.
+The model assumes that a late batch arrives within `read.back.wait.ms`. For a batch of an earlier
+process, this time begins when the next process starts. For a batch of an earlier attempt, it begins
+when the attempt's connection is lost. agent/delivery/search.py gives the reasons for this
+assumption.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        self.interrupted_at: float | None = None  # the first interruption with batches under way
+        self.interrupted_at: float | None = None  # when batches under way were first interrupted
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
 
@@ -185,7 +186,7 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
-        if "refuse" in self.faults:  # their waits may come one after another
+        if "refuse" in self.faults:  # refused batches may wait one after another
             self.settle()
         self.publish()
         self.check_end()
@@ -261,8 +262,8 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that the agent declared only records lost that a broker may have refused at some
-        time."""
+        """Asserts that every record that the agent declared lost may have been refused by a
+        broker."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -318,8 +319,8 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If truncation or power loss destroys bytes of pending intents, the agent counts lines that
-    some broker has as delivered, and declares the others lost."""
+    """If truncation or power loss destroys bytes of pending intents, lines that some broker has
+    count as delivered, and the agent declares the others lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -329,8 +330,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """The agent declares only those lines uncertain whose records expired before it read them
-    back."""
+    """The agent declares a line uncertain only if its record expired before the agent could read it
+    from the brokers."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -351,8 +352,8 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If connections and producer ids are lost and limits change, the agent counts records that it
-    finds in a log as delivered, and only refused records are lost."""
+    """If connections and producer ids are lost and limits change, records that the agent finds in a
+    log count as delivered, and only refused records are lost."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -362,8 +363,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With refused retries, truncation, power loss and expiry, the agent declares only those lines
-    uncertain that expired before it read them back."""
+    """With refused retries, truncation, power loss and expiry, the agent declares a line uncertain
+    only if its record expired before the agent could read it from the brokers."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -373,8 +374,9 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the last acknowledged offset serves as the floor: records of pending
-    intents may lie below that offset, and would be sent again or declared lost."""
+    """The model notices if the last acknowledged offset serves as the floor, the offset at which
+    the agent begins to look for records: records of pending intents may lie below it, and would be
+    sent again or declared lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
@@ -396,7 +398,7 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if a refused retry is declared lost at once, as a refused first attempt is,
-    without reading back."""
+    although a broker may have its records from an earlier attempt."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -410,8 +412,8 @@ def test_the_model_sees_refused_retries_that_are_not_read_back(
 def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent reads back while earlier attempts are still under way: records
-    that arrive afterwards would be declared lost."""
+    """The model notices if the agent looks for records on the brokers while earlier attempts are
+    still under way: records that arrive afterwards would be declared lost."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 
@@ -432,8 +434,8 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if intents of refused records are not marked: after a crash those records
-    would be sent behind later ones."""
+    """The model notices if intents of refused records are not marked: after a crash these records
+    would be sent after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 
@@ -477,9 +479,8 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices if the agent does not know which records readers drop: it would count a
-    record that lies behind later ones of its file as delivered, although that record becomes no
-    row."""
+    """The model notices if the agent does not know which records readers drop: a record that lies
+    behind later records of its file becomes no row, but the agent would count it as delivered."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

@@ -15,9 +15,9 @@ itself):
 
     D5  a line that lay in a file when a leaving agent looked for the last time
 
-D4 is not checked for an agent that sent its last word, is retired and has sent nothing since:
-nobody waits for lines that are written after the last agent has left. D5 is checked once the
-collector has heard every message of the agent.
+D4 is not checked for an agent that sent its last word, is retired and has sent nothing since,
+because nobody waits for lines that are written after the last agent has left. D5 is checked once
+the collector has heard every message of the agent.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Faults:
     rules of draining: with hasty_drains the agent says its last word while lines lie unread; with
     silent_returns it starts again and does not take its last word back; with deaf_drains it is
     drained again, finds lines that it cannot read, and does not take its last word back.
-    latenesses: the agent's and the audit's lateness are drawn separately. agents_word breaks a
-    rule, too: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
+    latenesses: the agent's and the audit's lateness are drawn separately. agents_word also breaks a
+    rule: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
     counter, the loader and the audit is right, or an hour back or ahead; with clock_steps the
     host's clock is set to any of these three.
     """
@@ -150,7 +150,7 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # a source of its own, so that the schedules stay the same
+        # a generator of its own, so that this fault does not change what the other draws give
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -335,8 +335,8 @@ class World:
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """Deletes a file. If the agent knew it, it declares the unread lines lost, with an unknown
-        end."""
+        """Deletes a file. If the agent knew the file, it declares the unread lines lost, with an
+        unknown end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
@@ -364,9 +364,9 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Whether the audit assumes that a line that vanished unread did not exist: the line is
-        older than the last seal's W minus lateness (the agent's or the audit's, whichever is
-        larger), and no delta has touched its bucket since that seal."""
+        """Whether the audit assumes that a line that vanished unread did not exist. It assumes this
+        if the line is older than the last seal's W minus the lateness (the larger one of the
+        agent's and the audit's), and if no delta has touched the line's bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -476,8 +476,8 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """The evidence: the collector's own, or rebuilt from the topic, where no message counts as
-        live."""
+        """The collector's own evidence, or evidence rebuilt from the topic, in which no message
+        counts as live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -543,8 +543,8 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Whether nobody waits for the agent: it is retired, and the newest message heard of it is
-        its last word."""
+        """Whether nobody waits for the agent, because it is retired and the newest message that was
+        heard from it is its last word."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
         return self.is_retired and is_last and newest.topics[0].final
@@ -711,8 +711,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     ),
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
-    """Lost and doubled rows, vanished files, lost messages and restored states never lead to an
-    incomplete bucket that is called complete."""
+    """Even if rows are lost or doubled, files vanish, messages are lost and states are restored, no
+    incomplete bucket is ever called complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -766,13 +766,14 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 
 def _blind_to_touches(evidence: Evidence) -> None:
-    """Judges without `at`: a seal also vouches for buckets that later deltas touch."""
+    """Judges without `at`, as if a seal also vouched for buckets that later deltas touch."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 
 
 def _blind_to_rosters(evidence: Evidence) -> None:
-    """Judges without the roster: a last word also holds for a host that is expected to report."""
+    """Judges without the roster, as if a last word were valid even for a host that is expected to
+    report."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -791,7 +792,8 @@ def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
-    """Judges without epochs: the numbers of an agent's new epoch continue those of the old one."""
+    """Judges without epochs, as if the numbers of an agent's new epoch continued the numbers of the
+    old one."""
     one = SenderKey(Tier.AGENT, str(AGENT), 1)
     topic = evidence.topic(LOGS)
     for seals in topic.seals.values():

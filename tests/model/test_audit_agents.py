@@ -1,6 +1,6 @@
 """Several agents of one host under random schedules: no line counts twice in a complete bucket.
 
-An agent loses its state, and a second agent begins: it reads every file from the beginning, also
+An agent loses its state, and a second agent begins. It reads every file from the beginning, even
 the lines that the first agent has delivered. Or the state of an earlier agent is brought back and
 goes on at its old positions, although the other agent has read further; or both agents run at once.
 Files are moved out of the patterns and in again. Files are small when they are announced, and grow.
@@ -12,7 +12,7 @@ delivery of each line, so it knows which lines were delivered twice. It checks:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
-and in the end every bucket is complete that began after the last rereading was over.
+and in the end every bucket is complete if it began after the last rereading was over.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ class Faults:
     later. succeeds: an agent remembers which file had an inode before, and gives a file that comes
     back a new id.
 
-    births: announcements have the time of birth; mixed: those of every second agent do not. grows:
-    files are announced while they have few bytes. renumbers: the disk gets another device number.
+    births: announcements have the time of birth. mixed: the announcements of every second agent do
+    not have it. grows: files are announced while they have few bytes. renumbers: the disk gets
+    another device number.
     truncates: a file's content is replaced. reuses: a file is deleted, and the next file has its
     inode. alike: the first bytes of all files are the same. hours: the clock is set back or ahead
     by an hour.
@@ -158,7 +159,7 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        self.files: dict[int, list[int]] = {1: []}  # a content never changes its number
+        self.files: dict[int, list[int]] = {1: []}  # by the content's number, which never changes
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
         self.gone: set[int] = set()
@@ -217,7 +218,7 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Moves a file that every agent has read completely out of the patterns, or moves a file
+        """Moves a file out of the patterns after every agent has read all of it, or moves a file
         back."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
@@ -274,8 +275,8 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives the file an id, and announces it with the id that had its inode before, and that
-        id's end."""
+        """Gives the file an id, and announces it, with the id that had its inode before and the
+        position that the agent reached under that id."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -285,8 +286,9 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """The agent's own id that this content, or an earlier content of its inode, had before. If
-        there is none, with the fault `succeeds`, an id that nobody knows."""
+        """What the announcement says about the predecessor: the agent's own id of this content, or
+        of an earlier content of its inode. If there is no such id, the fault `succeeds` makes up an
+        id that nobody knows."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -467,8 +469,9 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Why the bucket is not complete. With overlaps, only deliveries whose delta the collector
-        has heard count, because a delta that it hears later opens the bucket again."""
+        """Why the bucket is not complete. With overlaps, only those deliveries are judged whose
+        delta the collector has heard, because a delta that it hears later opens the bucket
+        again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -486,8 +489,8 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Whether the agent that began last, of those that the collector has heard, has sealed the
-        bucket."""
+        """Whether, of the agents that the collector has heard, the one that began last has sealed
+        the bucket."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -559,7 +562,8 @@ class World:
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
         """The times at which the agent announced content that others may have read: content that
         they announced, and the first content that it met in a file that they knew. Once it has read
-        content of such a file after their last message, later content of that file is newer."""
+        content of such a file after their last message, they cannot have read later content of that
+        file."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -673,27 +677,27 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Judges without the old agent's last message: the new agent's first seal is enough."""
+    """Judges without the old agent's last message, as if the new agent's first seal were enough."""
     _change(evidence, until_ms=0)
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Judges without later agents: only a new agent can read again what an old one had read, not
-    the reverse."""
+    """Judges as if only a new agent could read again what an old one had read, and not the
+    reverse."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Judges without groups: the host's clock is trusted."""
+    """Judges without groups, as if the host's clock could be trusted."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:
-    """Judges without offsets: the host's clock says which agent began last."""
+    """Judges without offsets, as if the host's clock could tell which agent began last."""
     evidence.offsets.clear()
 
 
@@ -726,8 +730,8 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """If one part of the rule is left out, the same schedules lead to a complete bucket with a line
-    twice, or to one that the newest agent has not sealed, and the model notices it."""
+    """If one part of the rule is left out, the same schedules lead to a complete bucket that has a
+    line twice or that the newest agent has not sealed, and the model notices it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
@@ -738,7 +742,7 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,
 ) -> None:
     """If the clock is set back while two agents run, a bucket with lines of both is not called
-    complete. By the clock alone, each agent would lie before or behind the other's time. (The test
+    complete. By the clock alone, each agent would seem to run before or after the other. (The test
     spells this schedule out, because random schedules do not reach the case.)"""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)

@@ -3,7 +3,7 @@
 The mirror loses offsets; counters are killed and count anew; the loader misplaces rows; topics are
 created again; records and audit messages expire; collectors read at different speeds; rows change
 without a change in the manifests. After each step of a collector the test asks the real judgement,
-and compares each bucket that is called complete line by line with what the site knows
+and compares, line by line, each bucket that is called complete with what the site knows
 (support.site_truth). In the end every bucket is complete for which all tiers counted the same
 lines.
 """
@@ -55,8 +55,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """Lets all collectors read everything. Asserts that all agree, and that each bucket is complete
-    that can be."""
+    """Lets all collectors read everything. Asserts that all collectors agree, and that each bucket
+    that can be complete is complete."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -200,12 +200,13 @@ def _rebuild_all(seeds: range, faults: Faults) -> None:
 
 
 def _blind_to_the_mirror(evidence: Evidence) -> None:
-    """Judges without the mirror's counts: the mirror has the records that the broker has."""
+    """Judges without the mirror's counts, as if the mirror always had the records that the broker
+    has."""
     _copy_sums(evidence, Tier.BROKER, Tier.MIRROR)
 
 
 def _blind_to_rows(evidence: Evidence) -> None:
-    """Judges without the loader's counts: each row lies in its line's bucket."""
+    """Judges without the loader's counts, as if each row lay in its line's bucket."""
     _copy_sums(evidence, Tier.BROKER, Tier.HDFS)
 
 
@@ -222,7 +223,8 @@ def _copy_sums(evidence: Evidence, of: Tier, to: Tier) -> None:
 
 
 def _blind_to_newer_epochs(evidence: Evidence) -> None:
-    """Judges without newer epochs: a counter's old counts still hold after it counts anew."""
+    """Judges without newer epochs, as if a counter's old counts were still valid after it counts
+    anew."""
     known = evidence.senders
     counters = [x for x in known if x.tier is not Tier.AGENT]
     newer = {x for x in counters if x.epoch > 1 and x._replace(epoch=x.epoch - 1) in known}
@@ -251,8 +253,8 @@ def _blind_to_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_gaps(evidence: Evidence) -> None:
-    """Judges without gaps: each tier had every record, also those that expired before it counted
-    them."""
+    """Judges without gaps, as if each tier had every record, even those that expired before it
+    counted them."""
     for topic in evidence.topics.values():
         topic.gaps.clear()
         for covered in topic.coverage.values():
@@ -260,7 +262,7 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Judges without later senders: only the agent that was heard first has to seal."""
+    """Judges without later senders, as if only the agent that was heard first had to seal."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:

@@ -6,10 +6,10 @@ from ZooKeeper. Sessions expire unnoticed. Answers are lost, and requests are re
 session. Partitions are added and records produced. All of this also happens while a member waits
 for an answer of ZooKeeper.
 
-Whatever happens, a member hands out a record, or is allowed to, only while the partition's owner
-node is its own. It commits an offset only once the application is done with the records below that
-offset. When the faults have ended, every partition gets one owner and every record is delivered.
-Without any fault each record is delivered once.
+Whatever happens, a member hands out a record, or believes that it may, only while the partition's
+owner node is its own. It commits an offset only once the application is done with the records below
+that offset. When the faults have ended, every partition gets one owner and every record is
+delivered. Without any fault each record is delivered once.
 """
 
 from __future__ import annotations

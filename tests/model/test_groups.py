@@ -241,7 +241,8 @@ class World:
 
     def commit(self, client: Client) -> None:
         """Commits. Asserts that the broker accepts this only from members of the current
-        generation, and no older generation's commit after a newer one's."""
+        generation, and that it accepts no commit of an older generation after one of a newer
+        generation."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation
         )

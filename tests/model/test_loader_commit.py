@@ -319,7 +319,8 @@ def test_answers_of_the_commit_lost() -> None:
 
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
-    """Three runs that load two offsets, one of them killed anywhere, give every row once."""
+    """If three runs load two offsets and one of the runs is killed anywhere, every row exists
+    once."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
 
 

@@ -2,9 +2,9 @@
 
 The code of source, rounds, followers, fetch positions, logs with their recovery, and named gaps is
 the real one. The source appends, flushes, crashes and loses what was not flushed; its records
-expire (also in the middle of a batch) and its log has holes. Connections end and answers are late.
-The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its machine
-loses power and the unflushed bytes.
+expire (even up to the middle of a batch) and its log has holes. Connections end and answers are
+late. The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its
+machine loses power, and with it the unflushed bytes.
 
 Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. The
 topic's gaps name every offset that the mirror lacks between two that it has, and no offset that is

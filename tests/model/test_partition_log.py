@@ -3,8 +3,8 @@
 The model is the list of the written batches. A power loss leaves each file with its synced bytes
 and any part of the bytes behind them, unchanged or as zeros. A new file may be gone if its
 directory was not synced since. Segments lose bytes in order: if a segment has lost bytes, later
-segments keep only synced bytes. (Any other loss would be damage, which stops the partition by
-name.) Whatever happened, flushed batches are in the log, the log is a prefix of the written
+segments keep only synced bytes. (Any other loss would be damage, and the partition would stop with
+an error.) Whatever happened, flushed batches are in the log, the log is a prefix of the written
 batches, and a retried batch is stored once.
 """
 
@@ -168,8 +168,8 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.sent and not self.pending)
     @rule(back=st.integers(0, 7))
     def retry(self, back: int) -> None:
-        """Sends one of the last five batches again: it is recognized. Sends an older one again: it
-        is refused."""
+        """Sends one of the last five batches again, which the log must recognize, or an older one,
+        which the log must refuse."""
         at = len(self.sent) - 1 - back
         if at < 0:
             return

@@ -114,8 +114,8 @@ class Broker:
             self._remember(header, position, wall_ms)
 
     def forget(self, wall_ms: int) -> None:
-        """Forgets the producers whose batches are too old by event time, as Kafka does, and idle
-        ones."""
+        """Forgets idle producers, and producers whose batches are too old by event time, as Kafka
+        does."""
         for producer_id, known in list(self.producers.items()):
             if wall_ms - min(known.event_ms, known.appended_ms) > HOUR_MS:
                 del self.producers[producer_id]
@@ -445,8 +445,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices a hole if, after a batch lost its producer id, the producer goes on behind
-    that batch instead of with it."""
+    """The model notices a hole if, after a batch lost its producer id, the producer goes on with
+    the next batch instead of with that batch."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

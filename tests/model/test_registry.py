@@ -193,8 +193,8 @@ class Registries(RuleBasedStateMachine):
 
 
 def answered(store: Store, decide: Decide) -> Any:
-    """The store's answer: the id, or the deleted versions; the error code of a refusal; None for an
-    answer that only repeats the request."""
+    """The store's answer: the id, the deleted versions, or the error code of a refusal. None stands
+    for an answer that only repeats the request."""
     try:
         answer = store.write(decide)
     except Refusal as refusal:

@@ -2,9 +2,8 @@
 the end.
 
 The world is that of test_audit. After each message the test asks the gate whether the host is
-proven healthy since some moment. If it is, then all lines that lay in a file when the newest seal
-was noted must be among the rows: those of the moment's bucket, and those of each later bucket that
-is due.
+proven healthy since some moment. If it is, then all lines of the moment's bucket and of each later
+bucket that is due must be among the rows, if they lay in a file when the newest seal was noted.
 """
 
 from __future__ import annotations

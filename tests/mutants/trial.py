@@ -14,7 +14,7 @@ from pathlib import Path
 from mutants.mutant import Mutant
 
 LIMIT_S = 300.0
-"""The time limit in seconds for the tests of one mutant. Tests that do not end have noticed the
+"""The time limit in seconds for the tests of one mutant. Tests that exceed it have noticed the
 mutant."""
 NO_SOURCES = (
     ".git",

@@ -99,15 +99,15 @@ class AgentProcess:
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """(line, file id, first byte) of the records of a raw topic, without the repeats, as a loader
-    drops them."""
+    """(line, file id, first byte) of the records of a raw topic. Repeats are left out, as a loader
+    leaves them out."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, True or for a repeat False, line, file id, first byte) of every record."""
+    """(partition, whether it is no repeat, line, file id, first byte) of every record."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

@@ -59,9 +59,9 @@ class Schedule(ABC):
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.kills = kills
         self.cells = self.rotations = 0
-        self.written: dict[str, int] = {}  # cell: the wall clock in ms
+        self.written: dict[str, int] = {}  # each cell's wall-clock time in ms
         self.gone: set[str] = set()
-        self.content: dict[int, bytes] = {}  # file id: its bytes, as last seen
+        self.content: dict[int, bytes] = {}  # each file id's bytes, as last seen
         self.trace: list[str] = []
 
     def run(self) -> None:

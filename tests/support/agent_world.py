@@ -581,7 +581,7 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Kills an agent after it has promised and sent each piece separately, without getting an
+        """Kills an agent after it has promised and sent each piece separately, and before any
         answer.
 
         arrives: the partition whose first batch reaches its broker before the kill.
@@ -621,7 +621,7 @@ class World:
                 break
 
     def tick(self, seconds: float = 0.1) -> None:
-        """Lets time pass, and everything under way arrive."""
+        """Lets time pass, and lets everything that is under way arrive."""
         self.clock.advance(seconds)
         self.publish()
         self.turn(self.producer.deliver_all())

@@ -1,4 +1,4 @@
-"""What the models of the audit share: numbered senders, small buckets, and judgements without one
+"""What the models of the audit share: numbered senders, small buckets, and judgements that lack one
 rule."""
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def run(
     return world, complete
 
 
-# Judgement without one of its rules.
+# Judgements that lack one rule.
 
 
 def blind_to_checksums(evidence: Evidence) -> None:
@@ -99,8 +99,7 @@ def blind_to_checksums(evidence: Evidence) -> None:
 
 
 def blind_to_holes(evidence: Evidence) -> None:
-    """Judges without gaps in numbers: messages that are missing from the audit topics carried
-    nothing."""
+    """Judges as if the messages that are missing from the audit topics had carried nothing."""
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
     for tallies in _all_tallies(evidence):
@@ -110,7 +109,7 @@ def blind_to_holes(evidence: Evidence) -> None:
 
 
 def blind_to_losses(evidence: Evidence) -> None:
-    """Judges without losses: no loss was declared."""
+    """Judges as if no loss had been declared."""
     for topic in evidence.topics.values():
         topic.losses.clear()
 

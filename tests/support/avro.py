@@ -123,8 +123,8 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
-    """A union of several types, as a struct with one field for each member. Of each kind or name,
-    only the first type is used."""
+    """A union of several types, as a struct with one field for each member. If several types have
+    the same kind or name, only the first of them is used."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])

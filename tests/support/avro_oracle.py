@@ -1,7 +1,7 @@
-"""Asks Apache Avro's own Java implementation, whose jars pyspark has, about schemas.
+"""Asks Apache Avro's own Java implementation about schemas. Pyspark has its jars.
 
-Janino, a small Java compiler among the same jars, compiles and runs the program, so a Java runtime
-is enough.
+Janino, a small Java compiler, is among these jars. It compiles and runs the program, so a Java
+runtime is enough.
 """
 
 from __future__ import annotations

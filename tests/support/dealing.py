@@ -1,9 +1,9 @@
 """How the tests of a run are dealt out to its processes (`--dist loadgroup`): file by file. Files
 that share something slow to start go to the same process.
 
-xdist's own way, which appends the name of a mark to a test's id, has no effect with pytest 9.2:
-every process ran all stories. The scheduler here looks only at the file, which is part of every
-test's id.
+xdist itself appends the name of a mark to a test's id. With pytest 9.2 this has no effect, and
+every process would run all stories. So the scheduler here looks only at the file, which is part of
+every test's id.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_load.py",
     ),
 }
-"""The files that stay together: those whose stories share one pipeline and its loads, and those
-that use an HDFS."""
+"""Groups of files whose tests run in one process: the files whose stories share one pipeline and
+its loads, and the files that use an HDFS."""
 _GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 

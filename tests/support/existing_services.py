@@ -1,6 +1,7 @@
 """The services that an operator already has: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
-All of them listen on the control node's address in the network of the hosts, and end with the test.
+All of them listen on the control node's address in the network of the hosts, and are stopped when
+the test ends.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ExistingServices]:
-        """Runs all services during the block. At its beginning ZooKeeper, Apache Kafka and the
-        registry are ready; HDFS and Spark have been started."""
+        """Runs all services during the block. When the block begins, ZooKeeper, Apache Kafka and
+        the registry are ready; HDFS and Spark are started, but perhaps not ready."""
         self.kafka.format()
         self.hdfs.format()
         try:

@@ -1,7 +1,8 @@
 """`make explore`: the random tests with new seeds, round after round, until the time is over.
 
 A round runs every test with the mark `random` once, with the number of the round; numbers begin at
-SEED. For each failure it prints one line, which replays it. The exit status is 1 after a failure.
+SEED. For each failure it prints a command that replays the failure. The exit status is 1 after a
+failure.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""Numbers of rounds are drawn below this bound, so that a test's seeds stay below 2^41."""
+"""Numbers of rounds are lower than this bound, so that a test's seeds stay below 2^41."""
 GRACE_S = 600.0
-"""How many seconds a round may go on after the time is over, if it began in time."""
+"""A round that began in time may go on for this many seconds after the time is over."""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses for a round that it ran
 
 

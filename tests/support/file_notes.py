@@ -1,8 +1,9 @@
 """What the announcements for one source topic say about files, kept in memory. Pure.
 
 Every announcement of a file id describes the file again, and the announcements may come in any
-order. The earliest announcement counts, and the time of birth if any announcement has it (an agent
-of an older version does not send it). The ledger keeps the same facts in its tables.
+order. The path and time are taken from the earliest announcement. The time of birth is taken from
+any announcement that has it, because an agent of an older version does not send it. The ledger
+keeps the same facts in its tables.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """The facts of both. Where they differ, the more cautious fact counts."""
+        """The facts of both. Where they differ, the more cautious fact is kept."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None

@@ -51,7 +51,7 @@ class Fleet:
         return changed
 
     def versions(self, host: Host) -> dict[str, str]:
-        """The version of each program on a host: where the program's link leads."""
+        """The version of each program on a host, read from the target of the program's link."""
         listed = host.read("cd /opt/skidway/current && for each in *; do readlink $each; done; ls")
         words = listed.split()
         half = len(words) // 2
@@ -79,8 +79,8 @@ class Fleet:
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
     def wait_for_verdict(self) -> str:
-        """Waits until all lines that both hosts have written so far are proven. Returns that
-        moment."""
+        """Waits until all lines that both hosts had written when it was called are proven to have
+        arrived. Returns the time of the call."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(

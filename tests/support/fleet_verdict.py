@@ -32,7 +32,7 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 
 def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """The buckets up to that moment that are not complete for some host. Raises AssertionError if a
+    """The buckets up to `until_ms` that are not complete for some host. Raises AssertionError if a
     topic or a host is missing."""
     past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]

@@ -169,8 +169,9 @@ class Fold:
         self._files.setdefault(message.source, FileNotes()).take(message)
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """Notes the host that an agent names. said: the message's epoch, number (both 0 in an
-        announcement) and clock; the host of the highest one counts."""
+        """Notes the host that an agent names. said: the message's epoch, number and clock (epoch
+        and number are 0 in an announcement). The host of the message with the highest `said` is
+        kept."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
@@ -204,8 +205,8 @@ def _add(
     counted: bool,
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
-    """Adds one message. With counted=False (another message of the same sender and number was added
-    already) only the buckets that it touches are added."""
+    """Adds one message. counted=False says that another message of the same sender and number has
+    been added. Then only the buckets that this message touches are added."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

@@ -95,7 +95,7 @@ def _version(go: str) -> tuple[int, int]:
 
 def _toolchain(go: str, folder: Path) -> Path:
     """The root of the Go version that go.mod names. It is fetched as a module, as newer versions of
-    Go do by themselves."""
+    Go fetch it by themselves."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"

@@ -51,7 +51,7 @@ SSH_OPTIONS = (
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
 """If the first process of a host dies, all its other processes die, and that first process dies
-with the test runner. If only systemd-nspawn were killed, its processes would stay."""
+with the test runner. If only systemd-nspawn were killed, the host's processes would go on."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
@@ -101,7 +101,7 @@ class Host:
         self._run.forget_connections(self)
         if self._machine is not None:
             self._machine.wait(90)
-        else:  # another run booted it, and only that run knows its process
+        else:  # another run booted this host, and only that run knows its process
             is_off = functools.partial(self.run, "true", check=False)
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
@@ -354,7 +354,7 @@ def _remove(folder: Path) -> None:
 def _gone(cgroup: Path) -> bool:
     try:
         cgroup.rmdir()
-    except FileNotFoundError:  # a run that was killed before it booted a host has none
+    except FileNotFoundError:  # a run that was killed before it booted a host has no cgroup
         return True
     except OSError:
         return False

@@ -99,7 +99,8 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        # Kafka's log is empty, since the jars have no binding of slf4j. The port opens last.
+        # No log says when Kafka is ready, because the jars have no binding of slf4j. Its port opens
+        # last.
         return self._place.accepts(self.port)
 
 

@@ -1,8 +1,8 @@
 """Runs a `skidway` command that is killed just before its n-th operation on the files of a folder.
 
 Operations are opening for writing, renaming, removing, truncating, setting times, and making a
-directory. An audit hook (PEP 578) in the command's own process is called before each operation and
-kills the process there, so that no handler runs and nothing is tidied up.
+directory. Python calls an audit hook (PEP 578) in the command's own process before each operation.
+The hook kills the process there, so that no handler runs and nothing is cleaned up.
 """
 
 from __future__ import annotations

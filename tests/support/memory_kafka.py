@@ -1,7 +1,7 @@
 """A cluster in memory with the methods of the client that readers and writers use.
 
-Nothing waits and nothing is lost unless a test says so: `refusals` are the errors with which the
-next batches are refused, `MemoryLog.expire` drops the beginning of a log.
+Nothing waits and nothing is lost unless a test says so. `refusals` are the errors with which the
+next batches are refused. `MemoryLog.expire` drops the beginning of a log.
 """
 
 from __future__ import annotations

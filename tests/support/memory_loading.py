@@ -148,7 +148,7 @@ class _Registry:
 
 
 class _Spark:
-    """Runs slices one after the other. other: is called before the first one, as an event during
+    """Runs slices one after the other. other: is called before the first slice, as an event during
     the run."""
 
     def __init__(self, loading: MemoryLoading, other: Callable[[], object]) -> None:

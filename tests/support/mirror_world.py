@@ -409,8 +409,8 @@ class WireClient:
         return bool(self.fetches or self.served)
 
     def serve(self) -> None:
-        """Lets the source answer its requests, but fetches without records only after a while. The
-        answers are then on their way."""
+        """Lets the source answer its requests. A fetch that finds no records is answered only after
+        the wait that it asks for. The answers do not arrive before `deliver`."""
         now = self._world.clock.monotonic()
         for planned in list(self.fetches):
             answer = self._world.source.fetch(planned, self._topics_then)
@@ -431,7 +431,8 @@ class WireClient:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """Ends the connections. What was on its way is lost, unless it arrived just before."""
+        """Ends the connections. Requests and answers on their way are lost. after_last_answer: the
+        answers arrive just before the connections end."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -643,7 +644,7 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets time pass, for `seconds`, and everything arrive."""
+        """Lets `seconds` pass, and lets everything arrive."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:

@@ -39,7 +39,7 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Whether the broker serves. A broker whose mirror stopped also serves, without being
+        """Whether the broker serves. A broker whose mirror stopped serves as well, but is not
         healthy."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
@@ -165,7 +165,7 @@ def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
 
 
 def pair(folder: Path, zookeeper: str, **settings: Any) -> Iterator[Pair]:
-    """A running pair of clusters, for fixtures. It ends with the block."""
+    """A running pair of clusters, for fixtures. The clusters are stopped after the block."""
     made = Pair(folder, zookeeper, **settings)
     try:
         yield made.start()

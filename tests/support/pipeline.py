@@ -248,8 +248,8 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """All committed rows of a topic of dc1, as somebody finds them who reads the files in the
-        directories."""
+        """All committed rows of a topic of dc1, as a reader finds them who looks only at the files
+        in the directories."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -316,7 +316,7 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Appends only this text. The test itself says which lines it makes."""
+        """Appends a text, but does not remember its lines. The test itself must do that."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)

@@ -1,5 +1,5 @@
 """Where a program of a test runs, and how a test reaches it: on loopback, or in a network of the
-test's own, which the command of `Run.inside` (support.hosts) enters.
+test's own. The command of `Run.inside` (support.hosts) enters such a network.
 
 Inside such a network, `python places.py URL` and `python places.py HOST PORT` make the requests.
 """

@@ -30,8 +30,8 @@ mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
 
 
 def kept() -> dict[str, list[str]]:
-    """The tests that are marked with each name, as pytest calls them, sorted; also for names that
-    no promise has."""
+    """The tests that are marked with each name, as pytest calls them, sorted. Names that no promise
+    has are included."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()

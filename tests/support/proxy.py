@@ -131,8 +131,8 @@ class Proxy:
             connection.close()
 
     def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
-        """Begins a fault that hits `times` frames. None: the fault lasts until it is released or
-        dropped."""
+        """Begins a fault that hits `times` frames. If `times` is None, the fault lasts until it is
+        released or dropped."""
         made = Intervention(fault, matches, times, self._changed)
         with self._changed:
             self._interventions.append(made)

@@ -173,8 +173,8 @@ class Model:
             raise Refused(42206)
 
     def _is_used(self, subject: str, version: int) -> bool:
-        """Whether a live version references this version, even if it is itself. Only subject and
-        version number count, not the schema."""
+        """Whether a live version (perhaps this version itself) references this version. References
+        are compared by subject and version number only, not by schema."""
         live = [row for each in self.rows for row in self._live(each).values()]
         used = [self.schemas[row.id] for row in live]
         named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]

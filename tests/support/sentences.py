@@ -79,7 +79,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Each comment with its first line; lines of comments that follow one another are one."""
+    """Each comment with its first line. Consecutive lines of comments are one comment."""
     first, gathered = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT or token.string.startswith("#!"):

@@ -97,8 +97,8 @@ class SiteAgent:
         self.open.append((place, record))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain that was under way when the agent noticed that the topic had
-        been made again."""
+        """Declares a line uncertain, because it was under way when the agent noticed that the topic
+        had been made again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"

@@ -26,8 +26,8 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The output of one source topic. positions, marks: those of its newest manifest. rows: the
-    rows in its files."""
+    """The output of one source topic. positions, marks: the positions and marks in its newest
+    manifest. rows: the rows in its files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))

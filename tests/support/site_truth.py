@@ -5,13 +5,13 @@ that it has heard:
 
     E  each tier has counted the same lines, each once, in this bucket and under their agents
     D  a line that its agent's newest seal vouches for is a row of its bucket, and of no other
-    F  so is a record without origin, if its topic was not made again, and if some tier counted
-       records without origin in this bucket
+    F  a record without origin is a row of its bucket, and of no other, if its topic was not made
+       again, and if some tier counted records without origin in this bucket
     X  no other row that was counted lies in this bucket, and none lies there twice
     R  if rows were changed without a change in the manifests, D, F and X hold, or the recount names
        the agent and the bucket
 
-In the end every bucket is complete that all tiers counted alike and all agents sealed. The test
+In the end every bucket is complete if all tiers counted it alike and all agents sealed it. The test
 compares line by line, and never by sums.
 """
 
@@ -69,8 +69,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that these messages count. Of each producer, only the newest epoch counts, except
-    for agents."""
+    """The lines that these messages count. Of each producer other than an agent, only the newest
+    epoch is used."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -175,8 +175,9 @@ class Truth:
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines whose records a topic ever had. Empty if the topic was made again since, or if
-        no tier counted a record without origin: then nobody can know that there were any."""
+        """The lines whose records a topic ever had. Empty if the topic was made again since. Also
+        empty if no tier counted a record without origin, because then nobody can know that there
+        were any."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -226,7 +227,7 @@ def expected(world: World) -> set[BucketName]:
 
     For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
     and no loss is declared. If the topic has records without origin, it has no gap and was not made
-    again. A producer that counts anew has covered all partitions of its earlier epochs.
+    again. And every producer that counts anew has covered all partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
@@ -259,7 +260,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # whichever topic id the seal had
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the seal may have any id of the topic
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

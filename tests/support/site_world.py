@@ -43,17 +43,16 @@ class Faults:
     """The faults that may happen. (Programs that lag and records that are sent twice are no faults:
     they always happen.)
 
-    gaps: the mirror loses offsets and names them; silent_gaps: it does not name them. kills:
-    counters are killed and go on from their durable state. recounts: counters count everything
-    again in a new epoch.
-    misplaces: a row gets another "bucket", "agent" or "topic"; with swaps, two rows exchange
-    theirs.
-    remakes: a topic is made again; late: each program notices that at another time; unnamed: topics
-    have no ids, which breaks the rules. foreign: some records have no origin. expires: the oldest
-    records of a log are deleted. renews: an output is removed and begun anew. tampers: rows vanish,
-    appear or replace one another without a change in the manifests. lags: counters send heartbeats
-    before they have counted all records. collectors: the number of collectors. blind: removes a
-    rule from the judgement. unsummed: removes the checksums from the recount.
+    gaps: the mirror loses offsets and names them. silent_gaps: the mirror loses offsets and does
+    not name them. kills: counters are killed and go on from their durable state. recounts: counters
+    count everything again in a new epoch.
+    misplaces: a row gets another "bucket", "agent" or "topic". swaps: two rows exchange this field.
+    remakes: a topic is made again. late: each program notices a new topic at another time. unnamed:
+    topics have no ids, which breaks the rules. foreign: some records have no origin. expires: the
+    oldest records of a log are deleted. renews: an output is removed and begun anew. tampers: rows
+    vanish, appear or replace one another without a change in the manifests. lags: counters send
+    heartbeats before they have counted all records. collectors: the number of collectors. blind:
+    removes a rule from the judgement. unsummed: removes the checksums from the recount.
     """
 
     gaps: bool = False
@@ -308,7 +307,7 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """The rows, after pairs were exchanged that differ only in the misplaced field."""
+        """The rows, after an exchange of pairs of rows that differ only in the misplaced field."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}

@@ -79,8 +79,8 @@ class StoreContract:
         assert store.names("dir") == ["name"]
 
     def test_of_many_at_once_one_takes_the_name(self, store: Store) -> None:
-        """If several callers create the same name at the same time, exactly one succeeds, and its
-        content stays."""
+        """If several callers create the same name at the same time, exactly one succeeds, and the
+        file keeps its content."""
         took: list[int] = []
         start = threading.Barrier(4)
 
@@ -106,7 +106,7 @@ class StoreContract:
         assert store.read("t/dt=2026-01-01/hour=00/part") == b"rows"
 
     def test_a_move_never_overwrites(self, store: Store) -> None:
-        """A rename onto an existing file is refused, and both files stay."""
+        """A rename onto an existing file is refused, and both files stay unchanged."""
         put(store, "source", b"new")
         put(store, "target", b"old")
         assert not store.rename("source", "target")

@@ -44,7 +44,7 @@ SITE = "site"
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One fault and what must hold then, with the settings of its topic's source, and its stage.
+    """One fault, and what must hold after it; the settings of its topic's source; and its stage.
 
     is_quick: `make test` runs the story.
     """

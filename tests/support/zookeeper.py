@@ -50,7 +50,7 @@ class ZooKeeper:
             os.kill(pid, signal.SIGCONT)
 
     def _servers(self) -> list[int]:
-        """The process ids of the program's children: one, the JVM."""
+        """The process ids of the program's children. The JVM is the only child."""
         pid = self.program.pid
         found = [
             int(each)

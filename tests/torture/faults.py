@@ -12,13 +12,14 @@ HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
 COUNTERS = ("count-dc1", "count-dc2", "count-offline")
 OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
-"""Our programs that run all the time. ZooKeeper, Apache Kafka and the loader also run."""
+"""Our programs that run all the time. `ALL` adds ZooKeeper, Apache Kafka and the loader."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
 """The file system of the outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""All below an hour, because agents do not believe line times that are an hour or more ahead."""
+"""All steps are smaller than an hour, because agents do not believe line times that are an hour or
+more ahead."""
 EVERY_S = 6.0
 """The average time between the beginnings of two faults."""
 

@@ -27,11 +27,11 @@ TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
 """The number of rotated generations that are kept; the next rotation deletes the oldest."""
 GOES_ON = ("renamed", "dated")
-"""The ways to rotate after which the writer goes on in the old file for a while. With a file that
-is compressed or truncated at once, it must not do so."""
+"""The ways to rotate after which the writer goes on in the old file for a while. A file that is
+compressed or truncated at once must not get more lines."""
 CUT_SELDOM = 8
 """Logs that are rotated in the way "copied" are rotated less often by this factor: each truncation
-loses lines, and everything between two truncations must be whole."""
+may lose lines, but no line may be missing between two truncations."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy. The sources' patterns match copies, so the lines of copies come

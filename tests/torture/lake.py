@@ -56,8 +56,8 @@ class Lake:
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
-        """Sets aside a topic's rows and the loader's state of the topic. keep: these rows still
-        count."""
+        """Sets aside a topic's rows and the loader's state of the topic. keep: `rows` still
+        includes these rows."""
         aside = self._folder / f"aside-{self._changes}"
         for name in (topic, layout.state(topic)):
             if (self.output / name).exists():
@@ -71,7 +71,7 @@ class Lake:
 
     def delete(self, topic: str) -> Callable[[], bool]:
         """Hides one file of rows. The returned function brings the file back if its output is still
-        the current one; it returns False while the file system prevents that."""
+        the current one. It returns False while the file system prevents that."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
@@ -105,8 +105,8 @@ class Lake:
         return found
 
     def rejects(self, topic: str) -> list[int]:
-        """The numbers of the lines that agents rejected, as the loader loaded them, without those
-        of copies."""
+        """The numbers of the lines that agents rejected and the loader loaded. Lines of copied
+        files are left out."""
         name, found = f"{topic}.rejected", self._set_apart(f"{topic}.rejected")
         for folder in self._folders(name):
             for line, path in zip(*(_cells(folder, x) for x in ("line", "path")), strict=True):

@@ -167,8 +167,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output. Returns whether it is retired, or no load was ever completed there, so
-        that there is nothing to retire."""
+        """Retires an output. Returns True once it is retired, or if there is nothing to retire
+        because no load was ever completed there."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr
@@ -184,8 +184,8 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """Lets each topic be loaded again of which the loader says that a committed file is gone
-        for good."""
+        """If the loader says that a committed file of a topic is gone for good, lets the topic be
+        loaded again."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])

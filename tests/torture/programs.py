@@ -1,7 +1,7 @@
 """The running programs of the torture: down, frozen, in another version, with another clock.
 
-A thread starts each program again that ends by itself, as systemd would. It counts the exit
-statuses, and before each start it calls the operator, who may have to do something first.
+If a program ends by itself, a thread starts it again, as systemd would. The thread counts the exit
+statuses. Before each start it calls the operator, who may have to do something first.
 """
 
 from __future__ import annotations

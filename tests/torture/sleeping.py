@@ -1,4 +1,4 @@
-"""After an import of this module, time.sleep works under libfaketime too.
+"""After an import of this module, time.sleep works even under libfaketime.
 
 Python's time.sleep waits until a moment of the monotonic clock. Where libfaketime has set that
 clock back, this call fails with EINVAL.

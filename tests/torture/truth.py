@@ -18,7 +18,7 @@ Bucket = tuple[str, int]
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""The share of all lines that must be proven, so that a run counts."""
+"""A run proves something only if at least this share of all lines is proven."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
 """All verdicts; the gravest is the last."""
 Said = tuple[str, Sequence[str]]
@@ -26,8 +26,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""If a bucket is not listed, the next listed one judges it, but only if that one is at most so much
-later."""
+"""If a bucket is not listed, the next listed one judges it, but only if that one is at most this
+many milliseconds later."""
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class Truth:
 
     false_alarms, unhealed: buckets that are not complete although none of their lines is missing or
     doubled; false_alarms have the verdict "lost" or "unknown", unhealed any other. beside: false
-    alarms whose reason also applies to a bucket in which lines are missing or doubled. Each alarm
-    has its first reason.
+    alarms whose reason also applies to a bucket in which lines are missing or doubled. The first
+    reason of each alarm is kept.
     """
 
     lines: int = 0
@@ -72,7 +72,8 @@ class Truth:
 
     @property
     def is_good(self) -> bool:
-        """Whether no line was lost or doubled silently, and enough lines were proven to say so."""
+        """Whether no line was lost or doubled silently, and enough lines were proven to be sure of
+        that."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
 
@@ -183,7 +184,7 @@ class _Words:
         return max((x for x in found if x), key=ORDER.index, default="complete")
 
     def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
-        """The verdict on the bucket for one topic id; empty if it has none."""
+        """The verdict on the bucket for one topic id; empty if there is none."""
         own = words.get(start)
         if own is not None:
             return own

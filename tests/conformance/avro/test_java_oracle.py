@@ -77,9 +77,9 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
     several fields of the writer. Usually we report that field as well, together with the other
     differences.
 
-    In two cases we do not. For Java a field with its own name as an alias matches two fields, while
-    for us such an alias adds nothing. And where Java throws in one branch of a union, for us that
-    branch does not fit, and another branch may.
+    In two cases we do not. First, Java lets a field with its own name as an alias match two fields,
+    while for us such an alias adds nothing. Second, Java throws even in one branch of a union,
+    while we only find that this branch does not fit; another branch may fit.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
@@ -120,10 +120,11 @@ def _listed_details(
     """Checks that kind, detail and place agree, and that our place leads to the type that Java
     names.
 
-    Two differences are allowed. If a missing field has no default but its enum type has one, we
-    report a missing field (Java compares the enum with the writer's record). If a type occurs in
-    several places, we report each place (Java repeats the first place, even one in a branch of a
-    union that it only tried); the type at our place shows that the place is right.
+    Two differences are allowed. First, if a missing field has no default but its enum type has one,
+    we report a missing field, while Java compares the enum with the writer's record. Second, if a
+    type occurs in several places, we report each place, while Java repeats the first place, even
+    one in a branch of a union that it only tried. The type at our place shows that our place is
+    right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -258,7 +259,8 @@ def test_a_bare_name_is_a_name_to_us() -> None:
 
 
 def test_a_schema_with_references_is_javas() -> None:
-    """A schema is parsed after the schemas that it references; the text of the whole is Java's."""
+    """A schema is parsed after the schemas that it references; the text of all together equals
+    Java's."""
     parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
     child = (
         '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'

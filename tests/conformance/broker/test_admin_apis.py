@@ -420,7 +420,8 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Batches that are too old or too far ahead are refused, each by its own setting."""
+    """Batches with times that are too old or too far ahead are refused; each bound has its own
+    setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,
@@ -435,7 +436,8 @@ def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
-    """If min.insync.replicas can never be met, acks=all is refused and nothing else."""
+    """If min.insync.replicas can never be met, batches with acks=all are refused, and other batches
+    are taken."""
     topic = create(skidway_broker, min_insync_replicas="2")
     with RawClient(skidway_broker.port) as client:
         for expected in range(2):

@@ -125,8 +125,8 @@ def test_what_cannot_be_altered_is_said(
 
 
 def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
-    """The dump of a running broker's log shows the produced batches with correct CRCs, and in
-    words."""
+    """The dump of a running broker's log shows the produced batches with correct CRCs, as text or
+    JSON."""
     at = ("--bootstrap-server", skidway_broker.address)
     assert run_skidway("topics", "create", "dumped", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
@@ -169,7 +169,8 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A new broker gets new partitions, of new topics and of old ones; existing partitions stay."""
+    """A new broker gets new partitions, of new topics and of old ones; existing partitions stay
+    where they are."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0
@@ -190,8 +191,8 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
 
 
 def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """If a partition has no leader, the command shows what is known of it, and the other partitions
-    whole; status 1 and a sentence say what is missing."""
+    """If a partition has no leader, the command shows what is known of it, and shows the other
+    partitions in full. Status 1 and a sentence say what is missing."""
     stays, goes = pair
     goes.start()
     at = ("--bootstrap-server", stays.address)

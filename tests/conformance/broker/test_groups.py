@@ -322,7 +322,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
-        patient = {"session.timeout.ms": 60_000}  # longer than any restart takes
+        patient = {"session.timeout.ms": 60_000}  # this is longer than any restart takes
         members = [ConfluentMember(broker.address, "g", topic, **patient) for _ in range(2)]
         step_until(lambda: shared(*members), *members)
         before = [member.owned() for member in members]
@@ -405,8 +405,8 @@ def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
 
 
 def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
-    """A consumer without a group membership commits metadata and reads it back; metadata that is
-    too long is refused."""
+    """A consumer that is not a member of its group commits metadata and reads it back; metadata
+    that is too long is refused."""
     topic = filled(broker.address)
     settings = {"bootstrap.servers": broker.address, "group.id": f"Größe: {topic}/x"}
     consumer = Consumer(settings)

@@ -34,8 +34,8 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""At most so many. If the consumer waited for a later request, it would register after the
-deletion."""
+"""A deletion makes at most this many requests. If the consumer waited for a later one, it would
+register after the deletion."""
 WEEK_S = 7 * 86_400
 
 
@@ -126,7 +126,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            head_start = {0: "ours", 1: "stock"}.get(number)  # so that each side wins at least once
+            head_start = {0: "ours", 1: "stock"}.get(number)  # each side wins at least once
             start = Barrier(1 if head_start else 2)
 
             def register(
@@ -284,7 +284,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
     """An expiry deletes an offset only if the offset has not changed since the check, and keeps a
-    group and its nodes that are in use."""
+    group that is in use, with its nodes."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))

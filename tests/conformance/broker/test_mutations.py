@@ -45,7 +45,7 @@ TRIALS = 150
 @pytest.fixture
 def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerCore]:
     for module in (create_topics, create_partitions):
-        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # because a mutation may create topics
+        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # a mutation may create topics
     with broker_core(tmp_path) as made:
         create(made, "recorded")
         yield made
@@ -81,8 +81,8 @@ def is_well(core: BrokerCore) -> None:
 
 @pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
 def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
-    """Requests that are flipped, cut, stretched or given false lengths harm at most their own
-    connection."""
+    """Requests with flipped bits or false lengths, and requests that are cut or stretched, harm at
+    most their own connection."""
     chance = random.Random(f"{one.client} {one.key} {one.version}")
     damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
     for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:

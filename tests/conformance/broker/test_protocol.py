@@ -67,8 +67,8 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """While a fetch waits, the answers to later requests of its connection wait too; none is
-    lost."""
+    """While a fetch waits, later requests on its connection get no answer; after the fetch all are
+    answered in order."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
@@ -166,7 +166,8 @@ def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(10))
 def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896), the others take the batch."""
+    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896); in all other versions the batch is
+    stored."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for expected in range(3):

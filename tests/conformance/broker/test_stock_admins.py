@@ -102,8 +102,8 @@ def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
-    """confluent-kafka lists the first and last offsets, those by time, and the one of the largest
-    time."""
+    """confluent-kafka lists the first and last offsets, the offsets for given times, and the offset
+    of the largest time."""
     partition = TopicPartition(topic, 0)
     found = [
         admin.list_offsets({partition: spec})[partition].result(300).offset

@@ -217,7 +217,7 @@ def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: i
 @pytest.mark.parametrize("version", range(1, 4))
 def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version: int) -> None:
     """FindCoordinator and InitProducerId refuse a transactional producer with an error that no
-    client retries; after a retriable error it would wait for a minute."""
+    client retries, because after a retriable error the producer would wait for a minute."""
     wanted = FindCoordinatorRequest(key="tx", key_type=TRANSACTION)
     code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert ask(core, wanted, version).error_code == code
@@ -260,8 +260,8 @@ def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
 def test_times_are_found_within_batches(
     core: BrokerCore, client: CoreClient, codec: Codec, version: int
 ) -> None:
-    """A look-up gives the first record, in offset order, at or after a time, or -1 and -1 if there
-    is none; the time -3 gives the record with the latest time."""
+    """A look-up gives the first record, in offset order, at or after a time. If there is none, it
+    gives -1 as offset and time. The time -3 gives the record with the latest time."""
     produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
     produced(client, batch(b"d", timestamps=[20], codec=codec))
     assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [

@@ -152,8 +152,8 @@ def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> N
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, version: int) -> None:
-    """In every version, -1 partitions or replicas mean the broker's own defaults, as kafkajs relies
-    on (KIP-464)."""
+    """In every version, -1 partitions or replicas mean the broker's own defaults, on which kafkajs
+    relies (KIP-464)."""
     name = f"trap-{uuid.uuid4().hex[:12]}"
     topic = CreatableTopic(
         name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT
@@ -221,7 +221,8 @@ def test_offsets_of_all_partitions_and_of_unknown_ones(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
     """Without a list of topics, OffsetFetch gives everything committed, with its metadata. A
-    partition without a commit gets -1 and no error; otherwise consumers would never begin."""
+    partition without a commit gets -1 and no error, because after an error consumers would never
+    begin."""
     topic = create(skidway_broker, 2)
     row = OffsetCommitRequestPartition(
         partition_index=1, committed_offset=42, committed_metadata="words"

@@ -218,8 +218,8 @@ def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client)
 
 
 def test_poll_wakes_on_other_descriptors(client: Client) -> None:
-    """A readable descriptor of the caller ends a poll early, and does so again while it stays
-    readable."""
+    """A readable descriptor of the caller ends a poll early, and ends each further poll early while
+    it stays readable."""
     producer, fetcher = Producer(client), Fetcher(client)
     readable, writable = os.pipe()
     try:
@@ -235,7 +235,8 @@ def test_poll_wakes_on_other_descriptors(client: Client) -> None:
 
 
 def test_a_broker_that_comes_later_is_found() -> None:
-    """If no broker listens at first, the producer waits, and delivers once one does."""
+    """If no broker listens at first, the producer waits, and delivers as soon as a broker
+    listens."""
     with Client(f"127.0.0.1:{free_port()}", request_timeout_ms=500) as client:
         producer = Producer(client)
         producer.send(LOGS, encoded(0), 0)
@@ -433,7 +434,7 @@ def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
 
 def test_an_old_broker_is_asked_in_its_words(broker: ScriptedBroker, client: Client) -> None:
     """The client asks an old broker in that broker's API versions; if the broker lacks an API, the
-    error names it."""
+    error names that API."""
     broker.ranges = {
         ApiKey.API_VERSIONS: VersionRange(0, 2),
         ApiKey.METADATA: VersionRange(0, 5),

@@ -45,7 +45,8 @@ def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> No
 
 
 def test_no_such_partition(bootstrap: str) -> None:
-    """If a partition does not exist, the error names it, once the time for asking is over."""
+    """If a partition does not exist, the client asks for a limited time and then raises an error
+    that says so."""
     name = topic_name("times")
     with Client(bootstrap) as client:
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

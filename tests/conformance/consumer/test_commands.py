@@ -47,7 +47,8 @@ def consumed(topic: Topic, *arguments: str) -> list[str]:
 
 
 def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
-    """`consume --group` commits what it prints, and the next run goes on behind it."""
+    """`consume --group` commits what it prints, and the next run goes on after the last printed
+    record."""
     topic.produce(30)
     first = consumed(topic, "--from-beginning", "--max", "10")
     rest = [json.loads(line) for line in consumed(topic, "--json")]

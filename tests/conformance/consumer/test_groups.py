@@ -90,8 +90,8 @@ def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
 
 
 def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
-    """The streams of a group's two members share the topic; another group gets every record,
-    too."""
+    """The streams of a group's two members share the records of a topic; another group gets every
+    record."""
     one = consumer(topic, f"{topic.name}-shared")
     two = consumer(topic, f"{topic.name}-shared")
     other = consumer(topic, f"{topic.name}-other")
@@ -166,8 +166,8 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
 
 
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
-    """Without auto-commit, uncommitted records come again, and so does the record whose processing
-    raised an exception."""
+    """Without auto-commit, uncommitted records are delivered again, among them the record whose
+    processing raised an exception."""
     topic.produce(100)
     settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -186,7 +186,7 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """With `latest` a new group sees only new records, and its starting offsets stay even if it
+    """With `latest` a new group sees only new records, and it keeps its starting offsets even if it
     reads nothing."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
@@ -252,8 +252,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
     """While ZooKeeper is silent, members read on as long as their session is certain; then they
-    hand out and commit nothing. Once ZooKeeper answers again, every record comes, and only
-    delivered ones are committed."""
+    hand out and commit nothing. Once ZooKeeper answers again, every record is delivered, and only
+    delivered records are committed."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -276,7 +276,7 @@ def test_zookeeper_silent_for_longer_than_a_session(
         thawed_at = time.monotonic()
         times = [at for each in readings for at in each.times]
         assert not [at for at in times if frozen_at + 3.5 < at < thawed_at]
-        assert len([at for at in times if frozen_at < at]) > 20  # members read on for a while
+        assert len([at for at in times if frozen_at < at]) > 20  # members still read for a while
         assert before < len(topic.records) - 200
         eventually(lambda: topic.is_all(everything()))
         topic.produce(100)
@@ -289,7 +289,7 @@ def test_zookeeper_silent_for_longer_than_a_session(
         late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
-        # records that a reader had when its stream was closed
+        # The rest may only be records that a reader had when its stream was closed.
         assert rest <= {each.found[-1][:2] for each in readings}
 
 

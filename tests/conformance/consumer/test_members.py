@@ -141,7 +141,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     first.signal(signal.SIGCONT)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
-    assert len(delivered(first.output())) - before <= 20  # records that poll had returned before
+    assert len(delivered(first.output())) - before <= 20  # poll had returned these before
     topic.produce(1_000)
     eventually(lambda: topic.is_all(both()))
     assert second.stop() == first.stop() == 0
@@ -168,8 +168,8 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
 def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """If an owner is cut off from ZooKeeper while it reads, its session ends: it hands out nothing
-    more once another member owns its partitions, and its later commits change nothing."""
+    """If an owner is cut off from ZooKeeper while it reads, its session ends. Once another member
+    owns its partitions, it hands out no more records, and its commits change nothing."""
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")

@@ -50,8 +50,8 @@ def test_topics_by_the_command(bootstrap: str) -> None:
 
 
 def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """kafka-configs shows the changed settings, with --all also every default, and the broker's
-    settings."""
+    """kafka-configs shows a topic's changed settings, and with --all every default as well; it also
+    shows the broker's settings."""
     name = topic_name("configs")
     java_clients.create(admin, name, segment_bytes=2_000_000)
     common = ["--bootstrap-server", bootstrap, "--describe"]
@@ -66,7 +66,8 @@ def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap
 
 
 def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """GetOffsetShell prints each partition's latest and earliest offset, and those by time."""
+    """GetOffsetShell prints each partition's latest and earliest offsets, and the offsets for given
+    times."""
     fill(java_clients, bootstrap, topic, 10)
     common = ["--bootstrap-server", bootstrap, "--topic", topic]
     assert tool(OFFSETS, common).split() == [f"{topic}:0:10", f"{topic}:1:0"]
@@ -82,8 +83,8 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
 def test_offsets_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.listOffsets gives the earliest and latest offsets, those by time, and the offset of the
-    largest time."""
+    """Admin.listOffsets gives the earliest and latest offsets, the offsets for given times, and the
+    offset of the largest time."""
     fill(java_clients, bootstrap, topic, 10)
     spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
 

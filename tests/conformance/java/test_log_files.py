@@ -66,8 +66,8 @@ def written(
 
 
 def test_segments_are_read_whole(written: SkidwayBroker) -> None:
-    """Kafka's tool reads every record of every segment, with valid CRCs, offsets without holes, and
-    idempotent producers."""
+    """Kafka's tool reads every record of every segment, and finds valid CRCs, offsets without
+    holes, and idempotent producers."""
     segments = files_of(written)
     assert len(segments) > 2
     said = dump("--deep-iteration", "--files", ",".join(map(str, segments)))

@@ -68,8 +68,8 @@ def test_every_codec_comes_back(
 def test_each_kind_of_acknowledgement(
     java_clients: JavaClients, bootstrap: str, topic: str, acks: str
 ) -> None:
-    """With acks=0 a send gets no offset, with acks=1 and all it gets one; everything arrives in
-    order."""
+    """With acks=0 a send gets no offset, and with acks=1 or acks=all it gets its offset; all
+    records arrive in order."""
     values = [b"%d" % n for n in range(200)]
     settings = {"acks": acks, "enable_idempotence": acks == "all"}
     with java_clients.producer(bootstrap, **settings) as producer:

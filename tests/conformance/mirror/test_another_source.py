@@ -1,5 +1,5 @@
-"""If the source is not the mirrored one, the mirror stops, names it, and copies none of its
-records."""
+"""If the source is not the one that was mirrored before, the mirror stops, names it, and copies
+none of its records."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the source's log has the same topic id and offsets but other records, as many as the
-    mirror or more, the mirror stops the partition."""
+    """If the source's log has the same topic id and offsets but other records, and at least as many
+    as the mirror, the mirror stops the partition."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)

@@ -65,8 +65,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """The mirror looks up a source that is given by host name, and does so again after the source
-    was down."""
+    """The mirror looks up a source that is given by host name, and looks it up again after the
+    source was down."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
@@ -95,7 +95,7 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
     assert clusters.here.ends("dc1.logs") == {0: 15}
     status = run_skidway("mirror", "status", "--url", url(clusters))
     assert status.returncode == 3
-    clusters.here.restart()  # while the source is still away
+    clusters.here.restart()  # the source is still down
     clusters.source.start()
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
@@ -148,8 +148,8 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """If a client asks for a topic before its mirror exists, automatic creation does not create it:
-    an ordinary topic of that name would block the mirror."""
+    """If a client asks for a topic before its mirror exists, automatic creation does not create the
+    topic, because an ordinary topic of that name would block the mirror."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )

@@ -38,7 +38,7 @@ def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
     """Waits until retention has deleted everything that it may delete."""
 
     def done(number: int) -> bool:
-        with contextlib.suppress(FileNotFoundError):  # a file that has just expired
+        with contextlib.suppress(FileNotFoundError):  # a file may expire meanwhile
             sizes = [path.stat().st_size for path in clusters.source.segments(topic, number)]
             return sum(sizes[1:]) < int(SHORT["retention_bytes"])
         return False

@@ -49,7 +49,7 @@ def _request(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("sent", [0, 20, BODY_AT, BODY_AT + 1, len(ANSWER) - 1])
 def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
-    """If an answer has status and headers but not the whole body, it does not count, and the client
+    """If an answer has status and headers but not the whole body, the client discards it and
     registers again."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -103,8 +103,9 @@ def _serve_as_told(listener: socket.socket, pieces: Sequence[bytes]) -> None:
 def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
-    """A refusal without a body is the refusal that it says. If an interim answer comes, the
-    connection is given up: what follows would be taken as the answer to another request."""
+    """A refusal without a body is raised as the refusal that its status says. After an interim
+    answer the client gives the connection up, because it would take what follows for the answer to
+    another request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         server = threading.Thread(target=_serve_as_told, args=(listener, pieces))
@@ -135,8 +136,8 @@ def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
 
 
 def test_a_host_has_a_connection_for_each_scheme() -> None:
-    """If the list names a host with http and with https, the second is not asked over the first's
-    connection: credentials would go in the open."""
+    """If the list names a host with http and with https, requests for https never go over the
+    connection for http, which would show the credentials."""
     requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(1)

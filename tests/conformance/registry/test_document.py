@@ -33,7 +33,7 @@ PROGRESS = re.compile(r"^(restored|subjects read)  .*\n", re.MULTILINE)
 
 @pytest.fixture
 def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """The second registry of the page, at port 8082 there."""
+    """The second registry of the page, which has port 8082 there."""
     made = Registry(f"{zookeeper}-second", tmp_path)
     with running(made.program, made.ready):
         yield made

@@ -119,7 +119,7 @@ def test_one_subject_is_restored_with_what_it_refers_to(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
     """One subject and what it references can be restored into a registry in use: other subjects,
-    levels and modes stay."""
+    levels and modes stay unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     done = skidway("restore", empty, str(file), "--subject", "users", "--no-modes")

@@ -70,8 +70,8 @@ def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
 
 
 def test_what_a_serializer_asks(client: Client) -> None:
-    """A schema can be registered, registered again and found by its id; it is the schema that was
-    sent."""
+    """A schema can be registered, registered again and found by its id; the schema found is the one
+    that was sent."""
     schema = client.schema(V1)
     assert client.register("users-value", schema) == 1
     assert client.register("users-value", schema, True) == 1

@@ -108,7 +108,8 @@ def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_pa
 
 
 def test_health_asks_for_no_password(secured: Registry) -> None:
-    """/health needs no password: it is on another port, for those who look after the machine."""
+    """/health needs no password, because it is on another port, for the people who look after the
+    machine."""
     assert answers(f"http://127.0.0.1:{secured.metrics_port}/health")
 
 

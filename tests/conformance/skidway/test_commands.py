@@ -57,8 +57,8 @@ def test_topics_are_made_listed_described_and_deleted(
 
 
 def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str) -> None:
-    """Every line becomes one record, whether it ends with CRLF, LF or nothing; blank lines become
-    records, too."""
+    """Every line becomes one record, whether it ends with CRLF, LF or nothing; even blank lines
+    become records."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic, "--partition", "1")
     sent = run_skidway("produce", *at, input_text="one\r\n\nzażółć\nlast")
     assert sent.returncode == 0, sent.stderr

@@ -109,7 +109,7 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
     """If ZooKeeper keeps its connections and answers nothing, calls on kazoo's client fail within a
-    session's time, both before and after the silence is noticed, and `close` ends."""
+    session's time, both before and after the silence is noticed, and `close` returns."""
     server, timeout_s = ZooKeeper(tmp_path), 4.0
     with running(server.program, server.ready):
         session = Coordinator(server.address, session_timeout_s=timeout_s)

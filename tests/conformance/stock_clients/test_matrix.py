@@ -33,7 +33,7 @@ instead."""
 
 def runs_for(test: Test, step: str) -> Iterator[str]:
     """The names of the clients that a test runs for. If the step names a compression codec
-    ("produce zstd"), only clients that support the codec."""
+    ("produce zstd"), these are only clients that support the codec."""
     codec = step.partition(" ")[2] if step.startswith("produce") else None
     marks: list[pytest.Mark] = getattr(test, "pytestmark")  # noqa: B009 (functions have none)
     [cases] = [mark.args[1] for mark in marks if mark.name == "parametrize"]

@@ -1,5 +1,5 @@
-"""`skidway agent drain` on real files with a real broker: it delivers everything and sends last
-words, or it prints a sentence for each obstacle and sends no last word."""
+"""`skidway agent drain` on real files with a real broker: either it delivers everything and sends
+last words, or it prints a sentence for each obstacle and sends no last word."""
 
 import collections
 import contextlib
@@ -32,8 +32,8 @@ LOGS = "logs"
 UNPRIVILEGED = (
     ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""Put in front of a command: without these capabilities even root cannot open a file whose mode
-forbids it."""
+"""The beginning of a command line: without these capabilities even root cannot open a file whose
+mode forbids it."""
 
 
 @pytest.fixture
@@ -132,7 +132,8 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """While a file is being written to, drain sends no last word; once the file rests, it does."""
+    """While a file is being written to, drain sends no last word; once the file rests, drain sends
+    it."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()

@@ -201,8 +201,8 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line that rests is sent as a record, and its rest, written after a kill, as a
-    second one; no byte is sent twice."""
+    """A partial line that rests is sent as a record. If its rest is written after a kill, the rest
+    is sent as a second record, and no byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()
@@ -232,7 +232,7 @@ def test_the_broker_is_killed_while_it_takes(
 def test_the_registry_is_down_at_start(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """When the registry is down at the start, the agent reads nothing and says why; once the
+    """When the registry is down as the agent starts, the agent reads nothing and says why; once the
     registry runs, all lines arrive."""
     process = agent(source(lines))
     lines.write("a.log", 100)
@@ -296,7 +296,8 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
 def test_brokers_that_are_away_are_named(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """/health is 503 and names the partitions that no broker acknowledges, until a broker does."""
+    """/health is 503 and names the partitions whose records no broker acknowledges, until a broker
+    acknowledges them."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()

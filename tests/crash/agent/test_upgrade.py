@@ -98,8 +98,8 @@ def killed_on_the_way(
 
 
 def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
-    """Starts the agent. Returns the fault that holds its reading back until the test releases
-    it."""
+    """Starts the agent. Returns the fault that keeps the agent from reading the topic until the
+    test releases it."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
     process.program.wait_until(lambda: held.hits, within_s=60)
@@ -175,8 +175,8 @@ def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
 def test_without_brokers_nothing_is_decided(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """Without brokers, /health is 503 and names the partitions that the agent has to read back;
-    once a broker runs, all lines arrive, once."""
+    """Without brokers, /health is 503 and names the partitions in which the agent must look for its
+    records; once a broker runs, all lines arrive once."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     process.tree = upgraded

@@ -230,7 +230,7 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
     """If a message has an unknown schema, then the log, /health, a metric, every bucket's verdict
-    and the gate name that schema, until a collector that has it reads the message."""
+    and the gate name that schema, until a collector that has the schema reads the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -314,8 +314,8 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     """The last buckets of a host that is only retired stay unknown; once the host is drained, they
-    are complete. If its agent is started again, the audit waits for it as before, and its new lines
-    count."""
+    are complete. If its agent is started again, the audit waits for it as before, and counts its
+    new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # Large, so that even the last word of a slow drain comes too early to seal its bucket as an
     # ordinary seal would.
@@ -328,7 +328,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     log = fleet.folder / "log" / "a.log"
     eventually(lambda: fleet.agent.settled({log: log.stat().st_size}), what="all delivered")
     assert fleet.agent.program.stop() == 0
-    fleet.write(10)  # the agent no longer reads these
+    fleet.write(10)  # the agent no longer reads these lines
     fleet.write_roster({**APP1, "retired": True})
     eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
     done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))

@@ -161,8 +161,9 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 @promise("1 restored state")
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
-    """A counter whose state is gone stops, because its numbers are already on the topic. When it is
-    told to take a new epoch, it counts again, and its new counts replace the old ones."""
+    """A counter whose state is gone stops, because messages with its numbers are already on the
+    topic. When it is told to take a new epoch, it counts again, and its new counts replace the old
+    ones."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
@@ -263,8 +264,8 @@ def _limited(program: list[str], kilobytes: int) -> list[str]:
 @promise("6 full disk")
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """A counter on a full disk ends with a sentence and loses nothing: at the next start it counts
-    what was not committed, and in the end the audit is complete."""
+    """A counter on a full disk ends with a sentence and loses nothing. At the next start it counts
+    the records whose counts were not committed, and in the end the audit is complete."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
     deadline = time.monotonic() + 300

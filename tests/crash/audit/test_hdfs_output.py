@@ -22,7 +22,7 @@ from support.processes import free_port
 from support.promises import promise
 
 TOPIC = "dc1.logs"
-ROWS = 200_000  # several pieces of a file when it is read
+ROWS = 200_000  # makes a file that is read in several pieces
 SOURCE = {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"}
 
 

@@ -264,7 +264,7 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.fixture
 def with_own_zookeeper(own_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[SkidwayBroker]:
-    """A broker whose ZooKeeper the test may stop; its session ends after 4 s."""
+    """A broker whose ZooKeeper the test may stop. The broker's session times out after 4 s."""
     connect = f"{own_zookeeper.address}/dc1"
     broker = SkidwayBroker(tmp_path, connect, zookeeper_session_timeout_ms=4000)
     broker.start()
@@ -382,7 +382,7 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
 
 
 def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
-    """SIGTERM ends the broker with status 0 and everything flushed; the next start reads no
+    """On SIGTERM the broker flushes everything and ends with status 0; the next start reads no
     batch."""
     broker = own_broker.start()
     create(broker, "logs")

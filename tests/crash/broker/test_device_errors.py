@@ -39,8 +39,8 @@ def disk(tmp_path: Path) -> Iterator[FailingDisk]:
 
 @pytest.fixture
 def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBroker]:
-    """A broker with a topic that has one partition on the device and one beside it, and three
-    records in each."""
+    """A broker with a topic that has one partition on the device and one on the other disk, and
+    three records in each."""
     own_broker.settings["log.dirs"] = f"[{disk.path}, {own_broker.logs}]"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
@@ -111,19 +111,19 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
     refused_alone(broker, disk)
     disk.heal()
     disk.fail("fsync", "nothing")
-    refused_alone(broker, disk)  # still refused, although a second fsync would succeed
+    refused_alone(broker, disk)  # it still refuses, although a second fsync would succeed
     of_log = [each.failed for each in disk.operations() if each.what == "fsync"
               and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
     assert of_log.count(True) == 1
     assert of_log[-1] is True
-    # The batch was written and not acknowledged: the log may keep it.
+    # The batch was written but not acknowledged, so the log may have it or not.
     assert back_again(broker, disk) in (3, 4)
 
 
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
     """When sendfile fails after the head of the answer was sent, the broker ends that connection,
     and the next request gets the error."""
-    broker.restart()  # so that no page of the log is in memory
+    broker.restart()  # afterwards no page of the log is in memory
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
         client.send_fetch("logs", 0)

@@ -58,8 +58,8 @@ def ends(path: Path) -> list[int]:
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Wherever the last write was cut, the batches before it stay, and the log goes on behind
-    them."""
+    """Wherever the last write was cut, recovery keeps the batches before it, and the log goes on
+    after them."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -109,11 +109,11 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
-    """A changed byte in front of good batches is damage: recovery names file and position, and
-    changes nothing.
+    """A changed byte before good batches is damage: recovery names file and position, and changes
+    nothing.
 
-    Only changes that are outside the CRC and still plausible pass (the high part of a rising leader
-    epoch).
+    Only one kind of change passes: a plausible one in bytes that no CRC covers, such as the high
+    part of a rising leader epoch.
     """
     source = tmp_path / "source"
     source.mkdir()
@@ -147,8 +147,8 @@ def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
-    """If a file ends at the end of a batch but below the recovery point, it has lost something:
-    recovery names it."""
+    """If a file ends at the end of a batch but below the recovery point, it has lost flushed
+    batches, and recovery names the file."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     os.truncate(path, ends(path)[2])
@@ -158,8 +158,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """A missing segment between two others is damage, and so is a log whose only segment is
-    gone."""
+    """A missing segment between two others is damage, and a log whose only segment is gone is
+    damaged as well."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()
@@ -200,7 +200,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """Lost batches below the recovery point are damage, which recovery names, and it changes
+    """If batches below the recovery point are lost, recovery names the damage and changes
     nothing."""
     log = write_log(tmp_path, 3)
     log.roll(0)
@@ -303,8 +303,8 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """A segment that ends between two batches, with data behind it, is damage: it looks like a
-    segment whose successor was deleted, and that successor may have been flushed."""
+    """A segment that ends between two batches, with data behind it, is damage: it looks as if a
+    segment after it had been deleted, and the deleted segment may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -315,8 +315,8 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """A torn segment with two more segments behind it is damage: so much is never written between
-    two flushes, so a power failure cannot be the cause."""
+    """A torn segment with two more segments behind it is damage: the broker never writes so much
+    between two flushes, so a power failure cannot be the cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -328,8 +328,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
-    """A changed length that makes a segment's last batch look cut off is damage: the whole batch is
-    there, so it was written and may have been flushed."""
+    """A changed length that makes a segment's last batch look cut off is damage, because the whole
+    batch is there: it was written and may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
@@ -450,8 +450,9 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Producers that recovery reads from the log count as appended now, even with old event times:
-    better to remember a producer too long than to forget it too early."""
+    """Recovery treats the producers that it reads from the log as if they had appended now, even
+    with old event times. It is better to remember a producer too long than to forget it too
+    early."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)
@@ -500,8 +501,8 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """At the start, recovery removes files that retention renamed but did not delete, and indexes
-    without a log."""
+    """Recovery first removes files that retention renamed but did not delete, and indexes without a
+    log."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -519,8 +520,8 @@ def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> Non
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
-    """If a mirror's topic config names missing offsets as a gap, they are no damage there; in
-    another log they are damage."""
+    """If a mirror's topic config names missing offsets as a gap, they are no damage in the mirror's
+    log; in another log they are damage."""
     log = write_log(tmp_path, 2)
     view = memoryview(sized(100, 4))
     stamp(view, 0, 10, 0)
@@ -536,8 +537,8 @@ def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
 
 
 UNCOVERED = [*range(8), 16]
-"""The positions in a batch that its CRC does not cover: base offset and magic. (A raised leader
-epoch is not covered either, but passes.)"""
+"""The positions in a batch that its CRC does not cover: base offset and magic. (The CRC does not
+cover the leader epoch either, but recovery accepts a raised one.)"""
 
 
 @promise("4 recovery")
@@ -562,7 +563,7 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
     """If the leader epoch of the last batch but one is damaged, recovery stops the partition and
-    names it, and the last batch stays."""
+    names it, and the last batch is not lost."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -623,8 +624,8 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
 
 
 def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """If a segment expires while its indexes wait for a flush, the next flush does not look for
-    it."""
+    """If a segment expires while its indexes wait for a flush, the next flush does not look for its
+    files."""
     log = write_log(tmp_path)
     log.roll(0)
     for each in log.take_out(1):

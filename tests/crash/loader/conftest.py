@@ -204,8 +204,8 @@ class Loading:
         return Program(skidway(*self.arguments(*more)), log).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows, as somebody sees them who reads the files in the directories; local outputs
-        only."""
+        """All rows, as a reader sees them who looks only at the files in the directories. Only for
+        local outputs."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -252,7 +252,7 @@ def cluster(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark that all loads share, except those that need their own. The first load starts
+    """The Spark that all loads share, except for loads that need their own. The first load starts
     it."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))

@@ -49,7 +49,7 @@ spark.stop()
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
     """Decoded and raw columns and ranges of event time can be queried, and a bad option gets one
-    sentence; all this also in a folder with files that are named like parts of Skidway."""
+    sentence. All this works even in a folder with files that are named like parts of Skidway."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):

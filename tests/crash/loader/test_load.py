@@ -62,7 +62,7 @@ def test_load_by_load(loading: Loading) -> None:
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     """If a driver is killed while tasks write, or as soon as it has committed, no row is lost or
-    doubled: the next run leaves every row once and tidies up."""
+    doubled: the next run leaves every row once and cleans up."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -113,7 +113,7 @@ LIMIT = "max.offsets.per.load=700"
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
     """A run reaches the watermarks that it saw at its start in as many loads as needed, each with a
-    manifest of its own; rows, repeats and counts equal those of a single load."""
+    manifest of its own. Rows, repeats and counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -131,8 +131,8 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
 @promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
-    """Each load of a run is committed by itself: after a kill the next run goes on behind the last
-    committed load."""
+    """Each load of a run is committed by itself, so after a kill the next run goes on after the
+    last committed load."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
     eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
@@ -357,12 +357,12 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """A run without a broker: it looks for one for half a minute, while other tests run."""
+    """A run without a broker. It looks for a broker for half a minute, while other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
     yield program
-    program.kill()  # if nobody ran the test that waits for it
+    program.kill()  # it still runs if no test waited for its end
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:

@@ -38,7 +38,8 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """After a kill behind a gap within a segment, the log goes on behind its last batch."""
+    """If the mirror is killed after it wrote batches behind a gap within a segment, its log goes on
+    after the last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -115,8 +116,8 @@ def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> N
 
 
 def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
-    """Behind three thousand million missing offsets the log begins a new segment, even if it is
-    empty."""
+    """Behind three thousand million missing offsets the log begins a new segment, even if the
+    segment before the gap is empty."""
     end = 3_000_000_000
     config = mirrored(Gap(0, 0, end, "expired"), Gap(0, end + 9, 2 * end, "expired"))
     log = open_in(tmp_path, config)

@@ -417,7 +417,7 @@ MUTANTS = (
         "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
-    # Hosts that are proven healthy since a moment.
+    # Hosts that are proven to have been healthy since a given moment.
     Mutant(
         "a host is proven by its seal of the moment's bucket, however long ago that is",
         "audit/judgement/host_proofs.py",

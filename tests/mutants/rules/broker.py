@@ -189,7 +189,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "return len(self._waiting) + partitions <= WATCHED_MAX",
         (f"{_PURGATORY}::test_what_waits_is_bounded",),
     ),
-    # answers keep the order of the requests; clients that ask without end
+    # the order of answers, and clients that ask without end
     Mutant(
         "answers go out as they come",
         "broker/network/connection.py",

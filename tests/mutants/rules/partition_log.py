@@ -62,7 +62,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "limit = segment.size",
         (f"{_LOG}::test_nothing_unflushed_is_read",),
     ),
-    # flushed at once when somebody waits
+    # the log is flushed at once when somebody waits for it
     Mutant(
         "a flush is not begun though somebody waits for it",
         "broker/partitions/flush_policy.py",
@@ -187,7 +187,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # segments are rolled and expired, and producers forgotten, by append time
+    # append time decides when segments are rolled and expired, and producers forgotten
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",
