@@ -3,7 +3,7 @@
 Buckets are judged in blocks of one hour of event time. The newest blocks are judged at every step,
 the others in turn, so that the verdicts on every block sooner or later reflect later changes (a
 late line, a seal, a decision, our clock). Until every block has been judged once, the standing says
-how many blocks have not.
+how many blocks have not been judged.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ judged, then others again."""
 
 
 class Judge:
-    """Owns the standing of each block. Used by one thread, which owns the ledger's connection,
-    too."""
+    """Owns the standing of each block. Used by one thread, which also owns the ledger's
+    connection."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger

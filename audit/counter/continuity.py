@@ -30,7 +30,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with a batch or an offset. counts: whether the batch's records count.
+    """What to do with a batch or an offset. counts: whether the batch's records are to be counted.
 
     gap: offsets [first, end) that are to be named as missing, with `reason`; an empty gap names a
     doubt. stop: why the partition cannot go on.

@@ -17,8 +17,8 @@ from skidway.audit.topic.messages import Count, Delta, Gap, Loss, Range, Seal, S
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
-"""Most bytes of one message: below the smallest usual max.message.bytes (1 MiB), with room for the
-batch."""
+"""The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
+(1 MiB), so that the batch around the message fits as well."""
 
 _LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
 _HEAD_BYTES = 400

@@ -7,8 +7,9 @@ clocks are compared with the time that ours should show. With a single sender no
 of the two clocks is wrong, and ours is doubted.
 
 A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound,
-and in the two windows that are over it is about the same. (The lag of a backlog shrinks, and the
-lag of a mirror that falls behind grows.) `present_ms`, which is only cautious, needs one window.
+and the lags of the first two of these windows are about the same. (The lag of a backlog shrinks,
+and the lag of a mirror that falls behind grows.) For `present_ms`, which is only meant to be
+cautious, one window is enough.
 
 A program that reads the collector's store also compares its own clock with the collector's: the
 time at which the collector took records must lie in the past.
@@ -88,7 +89,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
     """The present time, with caution: if most senders show that our clock is ahead, the time that
-    it should show; otherwise the time that it shows. So no bucket is taken for over too early."""
+    it should show; otherwise the time that it shows. So no bucket is judged as if it were over
+    before it is."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 

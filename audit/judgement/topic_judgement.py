@@ -1,5 +1,5 @@
-"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure; the rules are
-docs/delivery.md, section 6.
+"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure. The rules are
+in docs/delivery.md, section 6.
 
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 

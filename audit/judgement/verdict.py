@@ -84,8 +84,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
-    reported the topic; None for an expected tier that never did. retired: nobody waits for the
-    agent any more. findings: these determine status and reasons."""
+    reported the topic; None for an expected tier that never reported it. retired: nobody waits for
+    the agent any more. findings: these determine status and reasons."""
 
     agent: int
     host: str
@@ -213,8 +213,8 @@ class BucketVerdict:
         return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
-        """The number of records at a tier: the least number of its places, without retired places
-        if there are others. None if the tier never reported the topic."""
+        """The number of records at a tier: the least number among its places. Retired places are
+        left out if the tier has others. None if the tier never reported the topic."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]

@@ -40,8 +40,8 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines twice: above `after`
-    and below `before` (None: no end yet)."""
+    """The range of (epoch, number) in which an agent's deltas may count lines twice: later than
+    `after` and earlier than `before` (None: no end yet)."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None
