@@ -105,12 +105,13 @@ class Incompatibility:
 
 
 REPORTED_MAX: Final = 50
-"""Most messages for one pair of types: a type that is used in many places would multiply them."""
+"""A pair of types gets at most this many messages, because a type that is used in many places would
+multiply them."""
 
 STEPS_MAX: Final = 250_000
-"""Most steps of one comparison, which take a second or two. Each pair of types is a step, and so is
-each of its fields, aliases and symbols. Large unions, whose branches are all compared with one
-another, would otherwise stop the registry for hours."""
+"""A comparison has at most this many steps, which take a second or two. Each pair of types is a
+step, and so is each of its fields, aliases and symbols. Large unions, whose branches are all
+compared with one another, would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "

@@ -47,7 +47,7 @@ class Expectation:
 
     def unheard(self) -> list[str]:
         """Hosts that must report the topic, but did not: no message of their agents mentions the
-        topic. Agents that are retired by their ids do not count."""
+        topic. Agents that are retired by their ids are ignored."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 

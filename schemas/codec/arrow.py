@@ -50,8 +50,8 @@ from skidway.schemas.avro_schema import (
 )
 
 COLUMNS_MAX: Final = 10_000
-"""Most fields of a record and of the records inside it: types that refer to types by name could
-multiply the fields."""
+"""A record and the records inside it have at most this many fields together. Without this limit,
+types that refer to types by name could multiply the fields."""
 FIXED_BYTES_MAX: Final = 64
 """Size of the largest fixed (SHA-512) that gets a column of fixed size. Such a column has the bytes
 of a fixed even for a null, so one byte of a datum would claim as many bytes as a large fixed

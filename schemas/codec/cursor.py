@@ -125,7 +125,7 @@ class Cursor:
 
     def fixed(self, size: int) -> Bytes:
         """Reads `size` bytes of each datum, as rows of a matrix. `size` must be small, because the
-        matrix has bad rows too."""
+        matrix also has a row for each bad datum."""
         places = self.at[:, None] + np.arange(size)
         found: Bytes = self.chunk.data.take(places, mode="clip")
         self.at += size

@@ -28,8 +28,8 @@ ROWS_MIN: Final = 32
 """Least number of rows for which one more round of items costs less than reading the rows' datums
 one by one."""
 EMPTY_ITEMS_FEW: Final = 32
-"""Most items without bytes that a block may have here; a datum with more such items is read by
-itself."""
+"""A block may have at most this many items without bytes here; a datum with more such items is read
+by itself."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}

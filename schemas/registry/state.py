@@ -1,8 +1,8 @@
 """The state that the log's entries describe: subjects, versions, ids, levels, modes. Pure.
 
 The state after n entries is the same in every registry. `apply` refuses an entry that cannot come
-after the earlier ones (`StateRefused`): a gap in the ids, or two schemas under one id, would mean
-that some other program wrote to the log.
+after the earlier ones (`StateRefused`). For example, a gap in the ids, or two schemas under one id,
+would mean that some other program wrote to the log.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class RegistryState:
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference this version and that a live version uses,
-        ascending.
+        """The ids of the schemas that reference this version, ascending. Only schemas that a live
+        version uses are included.
 
         As long as there are any, this version cannot change, so all of these references mean the
         same schema.

@@ -2,9 +2,8 @@
 
 Each write of a registry creates the node of the next number. Nodes are never altered, so if two
 registries write at the same time, ZooKeeper lets only one of them create the node. Every wait is
-bounded. If ZooKeeper does
-not answer a request in time, `Unreachable` is raised; the request may have taken effect all the
-same.
+bounded. If ZooKeeper does not answer a request in time, `Unreachable` is raised; even then, the
+request may have taken effect.
 """
 
 from __future__ import annotations
