@@ -3,7 +3,7 @@
 Our own code and Apache's library have different uses:
 
 - Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
-  whether it is compatible. Tests hold them equal to Apache Avro's Java library. The Python library
+  whether it is compatible. Tests check that they agree with Apache Avro's Java library. The Python library
   (avro 1.12) differs from the Java library: it accepts invalid defaults and field names such as
   `a-b`, compares aliases without their namespace, and reports incompatibilities without a place and
   in no fixed order.

@@ -18,7 +18,7 @@ from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
 
 SAMPLE_LINES: Final = 100
-"""Lines from which the format is detected."""
+"""The format is detected from at most this many lines, the first ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """The newest of these versions that has the schema. A version with the schema's last written id
-    comes first."""
+    """The newest of these versions that has the schema. A version with the id that was written last
+    for the schema is preferred."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
