@@ -110,8 +110,8 @@ multiply them."""
 
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
-step, and so is each of its fields, aliases and symbols. Large unions, whose branches are all
-compared with one another, would otherwise stop the registry for hours."""
+step, and each of its fields, aliases and symbols is a further step. Large unions, whose branches
+are all compared with one another, would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -179,7 +179,7 @@ class _Comparison:
     """Walks two schemas together, and compares each pair of types once, so that cycles end.
 
     The remembered paths of a pair begin at the pair. Each place where the pair occurs puts its own
-    path in front.
+    path before them.
     """
 
     def __init__(self) -> None:

@@ -55,8 +55,8 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Encodes `value` as a datum. With `exact`, an unknown key is an error, and so is a missing key
-    without a default.
+    """Encodes `value` as a datum. With `exact`, an unknown key, or a missing key without a default,
+    is an error.
 
     Raises one of `MALFORMED`.
     """

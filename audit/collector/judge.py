@@ -21,8 +21,8 @@ NEWEST_BLOCKS = 2
 """The number of newest blocks that every step judges."""
 
 NEVER_S, AGAIN_S = 5.0, 0.25
-"""Longest time in seconds for which a step judges older blocks: first blocks that were never
-judged, then others again."""
+"""A step judges older blocks for at most this many seconds: first blocks that were never judged,
+then others again."""
 
 
 class Judge:

@@ -100,7 +100,8 @@ older version took have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
-    """Reads one state of the database: a deferred transaction that the with block ends."""
+    """Reads one state of the database, in a deferred transaction that ends with the `with`
+    block."""
     connection.execute("BEGIN")
     with connection:
         return _Reader(connection, window).evidence(topics)

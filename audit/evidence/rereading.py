@@ -2,7 +2,7 @@
 
 An agent that starts with a new state has a new id, and reads every file from its beginning, even
 bytes that another agent of the host has already delivered. Both agents announced the file; this
-shows that they read the same bytes. Two announcements on one host are of the same file
+shows that both may have read it. Two announcements on one host are of the same file
 
     if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
@@ -72,8 +72,8 @@ class Rereading:
     reason: names the file that shows this.
 
     since_ms: lines that the agent had sealed before this time are not among them; None: any of the
-    agent's lines may be. until_ms: a seal that the agent noted after this time vouches that it has
-    read all such lines.
+    agent's lines may be among them. until_ms: a seal that the agent noted after this time vouches
+    that it has read all such lines.
     """
 
     since_ms: int | None

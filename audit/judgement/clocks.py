@@ -89,8 +89,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
     """The present time, with caution: if most senders show that our clock is ahead, the time that
-    it should show; otherwise the time that it shows. So no bucket is judged as if it were over
-    before it is."""
+    it should show; otherwise the time that it shows. So a bucket that is not over is never judged
+    as if it were."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 
@@ -124,9 +124,9 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
-    """Yields a zero for each sender without a recent reading that was heard within
-    policy.silence_ms. A command reads a topic all at once, so no record comes live, and only clocks
-    that are ahead have readings."""
+    """Yields a zero for each sender that was heard within policy.silence_ms and has no recent
+    reading. A command reads a topic all at once, so no record comes live, and only clocks that are
+    ahead have readings."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

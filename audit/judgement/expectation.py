@@ -22,7 +22,7 @@ class Expectation:
 
     topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
     rejected. namesakes: the evidence of all topics with these names. A topic that was deleted and
-    created again has another id but the same agents: an agent that seals the new topic has
+    created again has another id but the same agents. An agent that seals the new topic has
     delivered all lines for the old one, and an agent that only has messages about the old topic may
     have lines for the new one. known: every agent that announced, sealed or sent to any of these
     topics. agents: those that must have sealed the topic, even if they sent nothing; for a host

@@ -35,7 +35,7 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""The greatest number of buckets in a proof: a week, if a bucket is a minute. For earlier times,
+"""The greatest number of buckets in a proof: a week of buckets of one minute. For earlier times,
 use `report`."""
 
 

@@ -172,7 +172,7 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """The agent's topics, see AgentState. If a topic was deleted and created again, the newest
-        seal counts."""
+        seal of both topics is used."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

@@ -160,8 +160,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Verdicts on agents that nobody waits for here, because losses that they declared still
-        count."""
+        """Verdicts on agents that nobody waits for here. Losses that these agents declared still
+        make the bucket's verdict worse."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})

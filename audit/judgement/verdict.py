@@ -7,8 +7,8 @@
     lost        an agent declared lines lost that may belong to the bucket
 
 A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
-that a person accepted stays in the verdict, but no longer counts against the bucket: `residue` is
-the status without accepted findings.
+that a person accepted stays in the verdict, but no longer counts against the bucket. `residue` is
+the status of the bucket without accepted findings.
 """
 
 from __future__ import annotations

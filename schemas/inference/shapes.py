@@ -144,8 +144,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """The type of a value that is written as text. Only certain types are recognized: `007` is a
-    string, not a number."""
+    """The type of a value that is written as text. In case of doubt it is a string, for example for
+    `007`."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind

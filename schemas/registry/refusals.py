@@ -209,7 +209,7 @@ def too_busy() -> Refusal:
 
 
 def body_too_large(limit_bytes: int) -> Refusal:
-    """A request body beyond the limit; the registry does not read it to its end."""
+    """A request body that is larger than the limit; the registry does not read it to its end."""
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 

@@ -205,8 +205,9 @@ class RegistryState:
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
         # If a schema is registered again under a subject where it was deleted, the new version
-        # replaces the deleted one. A deleted version that is referenced stays, because readers look
-        # for it by subject and version. (Confluent's registry removes it even then.)
+        # replaces the deleted one. A deleted version that is referenced is kept, because readers
+        # look for it by subject and version. (Confluent's registry removes it even if it is
+        # referenced.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

@@ -16,9 +16,9 @@ lines have:
         agent had read
 
 A bucket that no delta between L's `at` and S touched holds no such line. As long as there is no S,
-every later delta may hold such lines; so while both agents are heard, no bucket is cleared. If the
-agent set bytes apart before a seal, the seal does not vouch that these bytes were read, because
-they may be read later. So this seal is no S.
+every later delta may hold such lines; so while both agents are heard, no bucket is free of doubt.
+If the agent set bytes apart before a seal, the seal does not vouch that these bytes were read,
+because they may be read later. So this seal is no S.
 
 The times order the messages of two agents by the clock of their host. If that clock was set back
 between two messages, a second rule still holds: a line has only one event time, so a bucket in
