@@ -38,9 +38,9 @@ SenderName = tuple[Tier, str]
 class Heard(NamedTuple):
     """Where and when a record was taken. topic, topic_id, partition, offset: the place of the
     record. sent_ms: the sender's clock when it sent the record; None if the broker writes its own
-    clock into records (LogAppendTime). taken_ms: our clock when we took it. is_live: we were at the
-    end of the log just before. appended_ms: the broker's clock when it appended the record; None if
-    the broker does not write this time into records."""
+    clock into records (LogAppendTime). taken_ms: our clock when we took it. is_live: whether we had
+    been at the end of the log just before. appended_ms: the broker's clock when it appended the
+    record; None if the broker does not write this time into records."""
 
     topic: str
     topic_id: str

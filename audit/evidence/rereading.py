@@ -50,8 +50,9 @@ class FileNote(NamedTuple):
     """A file id, the agent that announced it, and the time of the agent's first announcement.
 
     born_ns: when the file's inode was made, in ns since 1970; None if no announcement says it.
-    replaced_ms: if this id's content replaced the content of another id of the agent in the same
-    inode: when the agent first announced that other id; otherwise None.
+    replaced_ms: this id's content may have replaced the content of another id of the agent in the
+    same inode. If so, this is the time at which the agent first announced that other id; otherwise
+    None.
     """
 
     time_ms: int

@@ -43,8 +43,8 @@ class Clocks:
     """What is known of all clocks. ours_ms: how far our clock is ahead; negative: behind; 0: good
     as far as is known. senders: the number of senders with a recent reading. others: senders whose
     clocks differ, the greatest difference first. unheard_ms: how long ago, by our clock, any sender
-    was last heard, if that is longer than policy.silence_ms; otherwise 0. is_behind_store: the
-    collector's clock shows that ours is behind."""
+    was last heard, if that is longer than policy.silence_ms; otherwise 0. is_behind_store: whether
+    the collector's clock shows that ours is behind."""
 
     ours_ms: int = 0
     senders: int = 0

@@ -27,7 +27,8 @@ class Expectation:
     have lines for the new one. known: every agent that announced, sealed or sent to any of these
     topics. agents: those that must have sealed the topic, even if they sent nothing; for a host
     that the roster names, these are its newest agents (newest_agents). replaced: the other agents
-    of such a host, each with the time (ms, by its clock) until which its unread lines were written.
+    of such a host, each with the time (ms, by its clock) until which its unread lines may have been
+    written.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:

@@ -55,9 +55,9 @@ class HostState:
 
     agents: the newest agents, the one heard last first; empty if none was ever heard. topics: the
     topics of all these agents, or of the roster, each with the time (ms) until which all agents
-    that have the topic have sealed it; None for never. expected: the audit waits for the host.
-    last_heard_ms: when the host was last heard, by the agent's clock, but never later than our
-    clock showed at that moment; 0 for never. behind_ms: how far the host is behind, if messages
+    that have the topic have sealed it; None for never. expected: whether the audit waits for the
+    host. last_heard_ms: when the host was last heard, by the agent's clock, but never later than
+    our clock showed at that moment; 0 for never. behind_ms: how far the host is behind, if messages
     arrive but it would be silent by its own clock. namesakes: agents that were alive at the same
     time, as on two machines with the same name. If there are any, last_heard_ms is of the agent
     that has been silent longest.

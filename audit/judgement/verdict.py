@@ -73,8 +73,8 @@ def left_of(findings: Iterable[Finding]) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place where a tier counted: a cluster, or an output. is_retired: nobody waits for its
-    counts any more."""
+    """The place where a tier counted: a cluster, or an output. is_retired: whether nobody waits for
+    its counts any more."""
 
     tier: Tier
     name: str
@@ -84,8 +84,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
-    reported the topic; None for an expected tier that never reported it. retired: nobody waits for
-    the agent any more. findings: these determine status and reasons."""
+    reported the topic; None for an expected tier that never reported it. retired: whether nobody
+    waits for the agent any more. findings: these determine status and reasons."""
 
     agent: int
     host: str
@@ -110,9 +110,9 @@ class AgentVerdict:
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest of all agents and findings.
-    due: the bucket is old enough to be complete. findings: those that concern no agent. warnings:
-    what an operator should know even if the bucket is complete; a person can accept warnings like
-    findings."""
+    due: whether the bucket is old enough to be complete. findings: those that concern no agent.
+    warnings: what an operator should know even if the bucket is complete; a person can accept
+    warnings like findings."""
 
     source: Source
     bucket: int

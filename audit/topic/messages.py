@@ -32,7 +32,7 @@ from skidway.schemas import single_object
 
 TOPIC = "_skidway_audit"
 """The topic that carries these messages in every cluster. The name of a mirrored copy is the source
-cluster's name, followed by this name."""
+cluster's name, a dot and this name."""
 
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
@@ -182,8 +182,8 @@ class SealedTopic:
 
     sealed_until NEVER_SEALED: the seal vouches for nothing, and only says that the agent has the
     topic. at: the number of the agent's last delta when it noted `sealed_until`. offsets:
-    (partition, last acknowledged offset). final: the agent leaves for good and sends nothing after
-    this; `at` is then the number of its very last delta.
+    (partition, last acknowledged offset). final: whether the agent leaves for good and sends
+    nothing after this seal; if so, `at` is the number of its very last delta.
     """
 
     source: Source
