@@ -92,7 +92,7 @@ class Counts:
         self.bucket_ms = bucket_ms
         self._sums: dict[BucketKey, Sums] = {}
 
-    def add(  # each argument a column of the same records
+    def add(  # each argument is a column of the same records
         self,
         source: Source,
         timestamps: Int64s,

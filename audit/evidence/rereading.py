@@ -84,9 +84,10 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent: of agents that began before it, and of agents that began later
-    (its state was brought back, or both ran at once). group: the agents that share files, directly
-    or through others; the least of their ids names the group."""
+    """The rereadings of one agent. of_earlier: of lines from agents that began before it. of_later:
+    of lines from agents that began later (its state was brought back, or both ran at once). group:
+    the agents that share files, directly or through others; the least of their ids names the
+    group."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -188,7 +189,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version's ledger ignored announcements
+        if since is not None:  # older versions ignored announcements, which may be earlier
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

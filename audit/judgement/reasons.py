@@ -10,7 +10,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote, SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
 
-_NAMES_MAX = 3  # hosts or schemas in one reason; more are only counted
+_NAMES_MAX = 3  # a reason names this many hosts or schemas, and counts the others
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
@@ -135,6 +135,6 @@ def of_time(time_ms: int) -> str:
     """A time in ms, for people."""
     try:
         moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    except (OverflowError, ValueError):  # beyond the calendar
+    except (OverflowError, ValueError):  # the calendar has no such time
         return f"{time_ms} ms"
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")

@@ -130,7 +130,7 @@ class NamedFiles:
     the list."""
 
     def __init__(self) -> None:
-        self._connection = sqlite3.connect("")  # a temporary file of this connection
+        self._connection = sqlite3.connect("")  # this is a temporary file of the connection
         self._connection.executescript(
             "CREATE TABLE named (path TEXT PRIMARY KEY, staged TEXT, load INTEGER, kind TEXT,"
             " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER);"

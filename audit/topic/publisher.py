@@ -168,7 +168,7 @@ class Heartbeats:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest message that was found of a producer."""
+    """A producer's newest message, as far as the search has found it."""
 
     epoch: int
     number: int

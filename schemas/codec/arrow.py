@@ -200,7 +200,7 @@ def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    inside = (*outer, record.name)  # only a record nests deeper than its text, by names
+    inside = (*outer, record.name)  # by names, only records nest deeper than their text
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
         for each in record.fields

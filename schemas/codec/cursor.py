@@ -145,7 +145,7 @@ class Cursor:
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if not rows.size:  # one byte each: an eighth of the work
+        if not rows.size:  # if all take one byte, this is an eighth of the work
             return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
         raw = first.astype(np.uint64)
         self._long_numbers(rows, raw)

@@ -72,7 +72,7 @@ class FastPath:
     def encode(self, columns: list[pa.Array]) -> pa.BinaryArray:
         """The datums of columns that were checked: nulls are only where the schema allows them, and
         all strings are UTF-8. Raises `NotProven`."""
-        import pyruhvro  # only to encode: the loader may lack it
+        import pyruhvro  # imported only to encode, because the loader may lack it
 
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)

@@ -23,8 +23,8 @@ SAMPLE_LINES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FieldFound:
-    """A field of the proposal. `place`: as in `order.lines[].price`, with the names that the log
-    uses."""
+    """A field of the proposal. `place`: its place, as in `order.lines[].price`, with the names that
+    the log uses."""
 
     place: str
     type: str

@@ -1,5 +1,5 @@
-"""Settings of `skidway registry run`. A setting that Confluent's registry also has is named as
-there."""
+"""Settings of `skidway registry run`. Settings that Confluent's registry also has have Confluent's
+names."""
 
 from __future__ import annotations
 

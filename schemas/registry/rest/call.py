@@ -39,7 +39,7 @@ ACCEPTS_UNKNOWN: Final = (
 class Call:
     """One request. The names of its path are decoded; the body is {} if there is none.
 
-    `accepts_unknown`: the client accepts keys that would break older clients.
+    `accepts_unknown`: whether the client accepts keys that would break older clients.
     """
 
     names: Mapping[str, str]
