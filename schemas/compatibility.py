@@ -1,7 +1,7 @@
 """Checks a schema against earlier ones, by Avro's schema resolution and Confluent's levels.
 
-Walk the reader's and the writer's schema together: the reader can read what the writer wrote if
-every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
+The reader's and the writer's schema are walked together. The reader can read what the writer wrote
+if every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
 reported with its kind, its place in the reader's schema and a sentence. The reports follow the
 order of the schema, so they are the same each time. The verdicts are those of Avro Java's
 `SchemaCompatibility`, which Confluent's registry uses.

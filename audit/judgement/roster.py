@@ -1,8 +1,8 @@
 """The roster, which says which hosts must report which topics of which cluster. Pure, except
 `read_file`.
 
-Its entries come from two places together: the settings of the audit (`roster`, `retired`), and a
-file that the inventory writes (`roster.file`), which the collector reads again when it changes:
+Its entries come both from the settings of the audit (`roster`, `retired`) and from a file that the
+inventory writes (`roster.file`). The collector reads this file again when it changes. For example:
 
     hosts:
       - {host: app1, cluster: dc1, topics: [nginx, auth]}

@@ -180,8 +180,8 @@ class SealedTopic:
     """An agent's seal of one topic: all lines that the topic's files had at wall time
     `sealed_until` are in deltas.
 
-    sealed_until NEVER_SEALED: the seal vouches for nothing, and only says that the agent has the
-    topic. at: the number of the agent's last delta when it noted `sealed_until`. offsets:
+    If sealed_until is NEVER_SEALED, the seal vouches for nothing, and only says that the agent has
+    the topic. at: the number of the agent's last delta when it noted `sealed_until`. offsets:
     (partition, last acknowledged offset). final: whether the agent leaves for good and sends
     nothing after this seal; if so, `at` is the number of its very last delta.
     """

@@ -144,7 +144,8 @@ class Publisher:
 
 class Heartbeats:
     """Sends heartbeats, with a producer of its own. A heartbeat says which number was used last, so
-    it must come after all numbered messages: it is sent only while the outbox is empty."""
+    it must come after all numbered messages. Therefore it is sent only while the outbox is
+    empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock

@@ -54,8 +54,8 @@ COLUMNS_MAX: Final = 10_000
 types that refer to types by name could multiply the fields."""
 FIXED_BYTES_MAX: Final = 64
 """Size of the largest fixed (SHA-512) that gets a column of fixed size. Such a column has the bytes
-of a fixed even for a null, so one byte of a datum would claim as many bytes as a large fixed
-has."""
+of a fixed even for a null, so without this limit one byte of a datum could claim as many bytes as a
+large fixed has."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4

@@ -104,7 +104,7 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
 
 def supported(contents: Contents, types: Collection[str]) -> Contents:
     """The contents without the parts that `unsupported` names, and without the versions that
-    reference these."""
+    reference such parts."""
     ours = set(types) == {"AVRO"}
     kept = Contents(highest_id=contents.highest_id, modes=dict(contents.modes))
     for each in in_order(contents.versions.values()):

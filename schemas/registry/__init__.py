@@ -7,12 +7,13 @@ schema, whatever crashes. A log that every registry sees in the same order keeps
     /skidway/schemas/log/0000000002    "id": 1, "schema": "...", "writer": "...", "time": ...}
     ...
 
-Every change is one node that is created once and never altered: creating number n+1 is ZooKeeper's
-compare-and-set. Any number of registries may write at once. Each registry decides on the state
-after entry n and tries to create entry n+1. If another registry was first (the node exists), it
-reads that entry and decides again. A deletion is an entry, too. A registry that lost ZooKeeper's
-answer recognises its own entry by a mark that it put into the node. A registry writes no more
-entries if the log was set back while it ran (a restored backup), or if the log has a gap.
+Every change is one node that is created once and never altered. ZooKeeper creates node n+1 only if
+no such node exists, so creating it is a compare-and-set. Any number of registries may write at
+once. Each registry decides on the state after entry n and tries to create entry n+1. If another
+registry was first (the node exists), it reads that entry and decides again. A deletion is an entry,
+too. A registry that lost ZooKeeper's answer recognises its own entry by a mark that it put into the
+node. A registry writes no more entries if the log was set back while it ran (a restored backup), or
+if the log has a gap.
 
 Reads are answered from memory, which follows the log by a watch on the next number. While ZooKeeper
 is unreachable, the registry still answers reads, and the registration of a schema that its subject

@@ -131,8 +131,8 @@ class RegistryState:
         """The ids of the schemas that reference this version, ascending. Only schemas that a live
         version uses are included.
 
-        As long as there are any, this version cannot change, so all of these references mean the
-        same schema.
+        As long as there are such schemas, this version cannot change, so all of these references
+        mean the same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)

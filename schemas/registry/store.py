@@ -42,8 +42,8 @@ AHEAD_MAX: Final = 256
 """At most this many entries are requested at once while catching up."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How many seconds a request waits for other requests that read or write the log: the time of two
-answers of ZooKeeper."""
+"""How many seconds a request waits for other requests that read or write the log: the time that two
+answers of ZooKeeper may take."""
 
 _log = log.get(__name__)
 _conflicts = Counter(

@@ -35,8 +35,8 @@ class ZookeeperLog:
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
-        """Creates the entry with that number; False if it exists already. It may then be our own,
-        from a request whose answer was lost."""
+        """Creates the entry with that number; False if it exists already. An entry that exists may
+        be our own, from a request whose answer was lost."""
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:
