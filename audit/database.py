@@ -2,8 +2,9 @@
 
 WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
 the writer. A database that is damaged or of another version is refused, never replaced by an empty
-one. If a database cannot grow (a full disk), the program ends with a sentence. The last transaction
-stays, and the program reads everything after it again at the next start.
+one. If a database cannot grow (a full disk), the program ends with an error message. The last
+transaction stays committed, and at its next start the program reads again what came after that
+transaction.
 """
 
 from __future__ import annotations

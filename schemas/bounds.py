@@ -2,9 +2,9 @@
 
 Items of arrays and maps usually take bytes in the datum, so the length of the datum bounds their
 number. Two kinds of items need a further bound. First, a datum could claim any number of items that
-take no bytes (null, a record without fields): it may have at most `EMPTY_ITEMS_MAX` of them.
-Second, an item of one byte (a null) can stand for a record of ten thousand columns: in columns, all
-items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
+take no bytes (null, a record without fields), so it may have at most `EMPTY_ITEMS_MAX` of them.
+Second, an item of one byte (a null) can stand for a record of ten thousand columns, so in columns
+all items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final
 from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
 
 EMPTY_ITEMS_MAX: Final = 1024
-"""Most items that take no bytes in one datum."""
+"""A datum may have at most this many items that take no bytes."""
 CLAIM_MAX: Final = 256
-"""Most bytes that the items of a datum may take in columns, for each byte of the datum."""
+"""For each byte of a datum, its items may take at most this many bytes in columns."""
 ITEMS_BYTES_MAX: Final = 4 << 20
-"""Most bytes of datums with arrays or maps that are decoded at once: an empty array takes one byte
-in a datum, but about a hundred bytes in memory until its column is made."""
+"""Of datums with arrays or maps, at most this many bytes are decoded at once, because an empty
+array takes one byte in a datum, but about a hundred bytes in memory until its column is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
-"""Most bytes of datums whose values exist as Python objects at once: an empty array takes one byte
-in a datum, but about 64 bytes in Python."""
+"""The values of at most this many bytes of datums exist as Python objects at once, because an empty
+array takes one byte in a datum, but about 64 bytes in Python."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 

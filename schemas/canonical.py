@@ -40,8 +40,8 @@ from skidway.schemas.avro_schema import (
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
     """The canonical JSON text of a schema.
 
-    `known`: full names that referenced schemas declare; the text only names them. Raises
-    `SchemaInvalid` if the schema is nested too deeply or its defaults are too large.
+    `known`: full names that referenced schemas declare; the text refers to these types by name
+    only. Raises `SchemaInvalid` if the schema is nested too deeply or its defaults are too large.
     """
     try:
         return _written(_Writer(known, normalize=normalize).json(avro, None))

@@ -1,7 +1,7 @@
 """Checks a schema against earlier ones, by Avro's schema resolution and Confluent's levels.
 
-Walk the reader's and the writer's schema together: the reader can read what the writer wrote if
-every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
+The reader's and the writer's schema are walked together. The reader can read what the writer wrote
+if every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
 reported with its kind, its place in the reader's schema and a sentence. The reports follow the
 order of the schema, so they are the same each time. The verdicts are those of Avro Java's
 `SchemaCompatibility`, which Confluent's registry uses.
@@ -105,12 +105,13 @@ class Incompatibility:
 
 
 REPORTED_MAX: Final = 50
-"""Most messages for one pair of types: a type that is used in many places would multiply them."""
+"""A pair of types gets at most this many messages, because a type that is used in many places would
+multiply them."""
 
 STEPS_MAX: Final = 250_000
-"""Most steps of one comparison, which take a second or two. Each pair of types is a step, and so is
-each of its fields, aliases and symbols. Large unions, whose branches are all compared with one
-another, would otherwise stop the registry for hours."""
+"""A comparison has at most this many steps, which take a second or two. Each pair of types is a
+step, and each of its fields, aliases and symbols is a further step. Large unions, whose branches
+are all compared with one another, would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -178,7 +179,7 @@ class _Comparison:
     """Walks two schemas together, and compares each pair of types once, so that cycles end.
 
     The remembered paths of a pair begin at the pair. Each place where the pair occurs puts its own
-    path in front.
+    path before them.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # raises with a better reason
+        check_datum(avro, datum)  # this raises with a better reason
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
@@ -55,8 +55,8 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Encodes `value` as a datum. With `exact`, an unknown key is an error, and so is a missing key
-    without a default.
+    """Encodes `value` as a datum. With `exact`, an unknown key, or a missing key without a default,
+    is an error.
 
     Raises one of `MALFORMED`.
     """
@@ -121,6 +121,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # counted before the tags inside `avro`
+        name = f"_tag.t{self._tags}"  # this tag is counted before the tags inside `avro`
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

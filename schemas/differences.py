@@ -90,7 +90,7 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
 
 
 def type_name(avro: AvroType) -> str:
-    """A type in a word or two: `int`, `enum n.Level`, `array of string`, `null or long`."""
+    """A short name for a type: `int`, `enum n.Level`, `array of string`, `null or long`."""
     if isinstance(avro, Union):
         return " or ".join(map(type_name, avro.branches)) or "union of nothing"
     if isinstance(avro, Array):
@@ -128,8 +128,8 @@ class _Walk:
             yield from _properties(old.properties, new.properties, place)
 
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
-        """If one type is a union that contains the other type: the differences within that other
-        type."""
+        """If one type is a union that contains the other type, yields the differences within that
+        other type."""
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):

@@ -3,10 +3,10 @@
 Our own code and Apache's library have different uses:
 
 - Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
-  whether it is compatible. Tests hold them equal to Apache Avro's Java library. The Python library
-  (avro 1.12) differs from the Java library: it accepts invalid defaults and field names such as
-  `a-b`, compares aliases without their namespace, and reports incompatibilities without a place and
-  in no fixed order.
+  whether it is compatible. Tests check that they agree with Apache Avro's Java library. The Python
+  library (avro 1.12) differs from the Java library: it accepts invalid defaults and field names
+  such as `a-b`, compares aliases without their namespace, and reports incompatibilities without a
+  place and in no fixed order.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
   when that library refuses the schema.
 - Where the Python library's checker is right, tests/unit/schemas compares our checker with it.
@@ -29,7 +29,7 @@ def second_opinion(text: str) -> str | None:
     except ImportError:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about unknown logical types
+        warnings.simplefilter("ignore")  # it warns about unknown logical types
         try:
             avro.schema.parse(text)
         except (avro.errors.AvroException, *_REFUSALS) as error:

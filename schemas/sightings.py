@@ -23,8 +23,8 @@ from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
-"""Most agents that are remembered for one id in the keys or values of a partition; a topic may have
-more."""
+"""At most this many agents are remembered for one id in the keys or values of a partition; a topic
+may have more."""
 
 
 @dataclass(slots=True)

@@ -70,7 +70,7 @@ class Messages:
         self._by_header = {each.header: each for each in known}
 
     def schema(self, schema_name: str) -> MessageSchema:
-        """The current schema of that name; `KeyError` where none is shipped."""
+        """The current schema of that name; `KeyError` if none is shipped."""
         return self._current[schema_name]
 
     def encode(self, schema_name: str, record: dict[str, Any]) -> bytes:
@@ -123,7 +123,7 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     """The message for `record` under the current schema of that name (`Audit`, `Announcement`).
 
     Times are milliseconds. A field that is missing takes its default. Raises `KeyError` for a name
-    that is not shipped and `MessageInvalid` for a record that does not fit the schema.
+    without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
     """
     return shipped().encode(schema_name, record)
 

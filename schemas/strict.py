@@ -108,7 +108,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # half a million empty ones may stand in a row
+                if may_be_empty:  # half a million empty items may follow each other
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

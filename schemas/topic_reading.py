@@ -24,8 +24,8 @@ Range = tuple[int, int]
 def read_ranges(
     client: Client, ranges: Mapping[TopicPartition, Range]
 ) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
-    """Yields every batch that has records of these ranges, whole. Raises `Unreachable` when nothing
-    arrives for `SILENT_S`."""
+    """Yields, as a whole, every batch that has records of these ranges. Raises `Unreachable` when
+    nothing arrives for `SILENT_S`."""
     fetcher = Fetcher(client)
     left = {tp: end for tp, (first, end) in ranges.items() if first < end}
     for tp in left:

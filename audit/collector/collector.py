@@ -142,7 +142,7 @@ class _Expected:
         self.policy = settings.policy(() if self._file is None else self._file.entries)
 
     def look(self) -> None:
-        """Takes over a changed roster file; a bad file changes nothing."""
+        """Puts a changed roster file in force; a bad file changes nothing."""
         if self._file is not None and self._file.look():
             self.policy = self._settings.policy(self._file.entries)
 

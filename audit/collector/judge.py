@@ -3,7 +3,7 @@
 Buckets are judged in blocks of one hour of event time. The newest blocks are judged at every step,
 the others in turn, so that the verdicts on every block sooner or later reflect later changes (a
 late line, a seal, a decision, our clock). Until every block has been judged once, the standing says
-how many blocks have not.
+how many blocks have not been judged.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NEWEST_BLOCKS = 2
 """The number of newest blocks that every step judges."""
 
 NEVER_S, AGAIN_S = 5.0, 0.25
-"""Longest time in seconds for which a step judges older blocks: first blocks that were never
-judged, then others again."""
+"""A step judges older blocks for at most this many seconds: first blocks that were never judged,
+then others again."""
 
 
 class Judge:
-    """Owns the standing of each block. Used by one thread, which owns the ledger's connection,
-    too."""
+    """Owns the standing of each block. Used by one thread, which also owns the ledger's
+    connection."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger

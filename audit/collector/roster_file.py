@@ -22,7 +22,8 @@ _Stamp = tuple[int, int, int, int]
 
 
 class RosterFile:
-    """A roster's file, read at the start and again whenever it changes. Used by one thread."""
+    """A roster's file, read when the program starts and again whenever the file changes. Used by
+    one thread."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad file: a program does not start without a good
@@ -36,7 +37,7 @@ class RosterFile:
 
     def look(self) -> bool:
         """Reads a changed file, and says whether the entries have changed. Asks the file system at
-        most every LOOK_EVERY_S."""
+        most once in LOOK_EVERY_S."""
         if self._clock.monotonic() < self._look_at:
             return False
         self._look_at = self._clock.monotonic() + LOOK_EVERY_S

@@ -45,7 +45,7 @@ from skidway.errors import SkidwayError
 
 PAGE_BUCKETS = 60
 HOSTS_SHOWN = 500
-"""Most hosts on the page, missed hosts first; the JSON has all hosts."""
+"""The page shows at most this many hosts, missed hosts first; the JSON has all hosts."""
 
 WARNED = "warned"
 """The status of a bucket that is complete with a warning."""

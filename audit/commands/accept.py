@@ -121,7 +121,8 @@ def publish(
     decisions: Sequence[Decision],
     clock: Clock,
 ) -> None:
-    """Publishes decisions on the audit topic. Raises Unreachable; UsageError if too large."""
+    """Publishes decisions on the audit topic. Raises Unreachable, and UsageError if a decision is
+    too large."""
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than fit a message: nothing was accepted.")

@@ -17,7 +17,7 @@ POLL_SHARE = 2
 most a third of the time."""
 
 NAMES_MAX = 3
-"""Most hosts that the progress names; the other hosts are only counted."""
+"""The progress names at most this many hosts; the other hosts are only counted."""
 
 
 def patiently(
@@ -28,8 +28,8 @@ def patiently(
     progress: Progress,
 ) -> list[Proof]:
     """Looks until no host is short, or the time is over. If the cluster is unreachable at the first
-    look, raises at once. If it becomes unreachable later, raises only when the time is over,
-    because the brokers may just be restarting."""
+    look, raises the error at once. If it becomes unreachable later, raises the error only when the
+    time is over, because the brokers may just be restarting."""
     deadline = clock.monotonic() + timeout_s
     found: list[Proof] | None = None
     while True:

@@ -30,7 +30,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with a batch or an offset. counts: whether the batch's records count.
+    """What to do with a batch or an offset. counts: whether the batch's records are to be counted.
 
     gap: offsets [first, end) that are to be named as missing, with `reason`; an empty gap names a
     doubt. stop: why the partition cannot go on.
@@ -98,7 +98,7 @@ def identity(header: BatchHeader) -> BatchId:
 
 def _compared(following: Following, header: BatchHeader) -> Step:
     position = following.position
-    if header.base_offset >= position.next_offset:  # the last counted batch has gone
+    if header.base_offset >= position.next_offset:  # the last counted batch is no longer in the log
         unverified = Step(Following(position), reason="")
         step = at_batch(unverified.following, header)
         gap = step.gap or (position.next_offset, position.next_offset)

@@ -160,8 +160,8 @@ class Counter:
 
     @property
     def health(self) -> Health:
-        """Whether every partition can be counted. The value is that of the last turn, so any thread
-        may read it."""
+        """Whether every partition can be counted. The value was computed in the last turn, so any
+        thread may read it."""
         return self._health
 
     def is_away(self, reason: str) -> None:
@@ -256,7 +256,8 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """The step with the mirror's own reason, if the mirror named the missing offsets."""
+        """The step, with the mirror's own reason for the gap if the mirror named the missing
+        offsets."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]

@@ -9,8 +9,8 @@ of the origin, all arithmetic modulo 2^64:
              z ^= z >> 31
     h = 0;  for x in agent, file, first, length:  h = mix((h ^ x) + 0x9E3779B97F4A7C15)
 
-The hash is part of the format of audit messages and manifests, so it never changes; tests hold
-golden values. The checksum detects faults, but not manipulation.
+The hash is part of the format of audit messages and manifests, so it never changes; tests compare
+it with fixed values. The checksum detects faults, but not manipulation.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class Sums:
     """The counts of one key. They are signed: counts that are taken back are negative.
 
     count: number of unique records, including rejects. bytes: sum of their origins' lengths.
-    checksum: of their origins. rejects: how many of `count` the loader rejected. repeats: number of
-    records that were seen again; `count` does not include them.
+    checksum: the checksum of these origins. rejects: how many of `count` the loader rejected.
+    repeats: number of records that were seen again; `count` does not include them.
     """
 
     count: int = 0
@@ -92,7 +92,7 @@ class Counts:
         self.bucket_ms = bucket_ms
         self._sums: dict[BucketKey, Sums] = {}
 
-    def add(  # each argument a column of the same records
+    def add(  # each argument is a column of the same records
         self,
         source: Source,
         timestamps: Int64s,
@@ -207,7 +207,7 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """A mask of the records that count; None for all of them."""
+    """A mask of the records that are counted; None if all are."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

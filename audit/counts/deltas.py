@@ -17,8 +17,8 @@ from skidway.audit.topic.messages import Count, Delta, Gap, Loss, Range, Seal, S
 from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
-"""Most bytes of one message: below the smallest usual max.message.bytes (1 MiB), with room for the
-batch."""
+"""The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
+(1 MiB), so that the batch around the message fits as well."""
 
 _LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
 _HEAD_BYTES = 400
@@ -37,7 +37,7 @@ class Numbered:
     last: int
 
 
-def number_deltas(  # the fields of a delta, and the limit
+def number_deltas(  # its arguments are the fields of a delta, and the limit
     sender: Sender,
     time_ms: int,
     last: int,
@@ -117,6 +117,6 @@ def _field_bytes_at_most(value: object) -> int:
         )
     if isinstance(value, str):
         return _LONG_BYTES + 4 * len(value)
-    if isinstance(value, tuple):  # the (partition, offset) pairs of a seal
+    if isinstance(value, tuple):  # it has the (partition, offset) pairs of a seal
         return 2 * _LONG_BYTES * (len(value) + 1)
     return _LONG_BYTES + 1

@@ -2,8 +2,8 @@
 names.
 
 A text of legal topic characters only is a name; anything else is a pattern. Patterns never match
-Skidway's own topics (`_skidway_audit`, also with the cluster prefix of a mirror). A name means the
-topic of its rejects, too.
+Skidway's own topics (`_skidway_audit`, also with the cluster prefix of a mirror). A name also
+stands for the topic of its rejects.
 """
 
 from __future__ import annotations

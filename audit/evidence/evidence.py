@@ -40,14 +40,15 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
-"""A moment after all seals."""
+"""A time later than that of every seal."""
 
 _ID_END = 1 << 63
 _ID_DIGITS_MAX = 19
 
 
 class SenderKey(NamedTuple):
-    """A sender whose numbers have no holes. Every epoch begins with number 1."""
+    """A sender in one epoch. The numbers of its messages in an epoch begin with 1 and have no
+    holes."""
 
     tier: Tier
     producer: str
@@ -55,9 +56,9 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent. Seals sort by (epoch, number), so by age. taken_ms: if
-    the agent's clock was ahead, the time by our clock or the broker's at which the seal was
-    taken."""
+    """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
+    taken_ms: if the agent's clock was ahead, the time by our clock or the broker's at which the
+    seal was taken."""
 
     epoch: int
     number: int
@@ -77,9 +78,10 @@ class SealNote(NamedTuple):
 class Numbers:
     """What is known about a sender's numbered messages.
 
-    first, last: the least and the greatest known number; heartbeats count for `last`, too. missing:
-    the least number between them whose message did not arrive. first_time_ms: the sender's time in
-    message `first`. cloned_at: the least number that arrived with two different contents.
+    first, last: the least and the greatest known number; a number in a heartbeat is known as well,
+    and can be `last`. missing: the least number between them whose message did not arrive.
+    first_time_ms: the sender's time in message `first`. cloned_at: the least number that arrived
+    with two different contents.
     """
 
     cluster: str
@@ -122,7 +124,7 @@ class LossNote:
 
 @dataclass(frozen=True, slots=True)
 class GapNote:
-    """A gap, with the sender that named it, and when."""
+    """A gap, the sender that named it, and the time of the sender's message."""
 
     sender: SenderKey
     time_ms: int
@@ -140,7 +142,7 @@ class Coverage(NamedTuple):
 Window = tuple[int, int]
 
 FOREVER: Window = (-(1 << 62), 1 << 62)
-"""A window with every bucket."""
+"""A window that contains every bucket."""
 
 BucketId = tuple[int, int]
 """Start and size of a bucket in ms. Tiers with buckets of different sizes never agree."""
@@ -149,9 +151,9 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic. agents: every agent that announced files, sealed, or has
-    counts or losses. rereadings: by agent, for agents that may have read bytes which others had
+    counts or losses. rereadings: by agent; only agents that may have read bytes which others had
     read. acceptances: those that nobody took back. recounts: the newest result of each output.
-    paths: by agent and file id, for files that have losses."""
+    paths: the paths of the files that have losses, by agent and file id."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -176,11 +178,11 @@ class Evidence:
     fingerprint, the number of messages whose schema this version does not have. heard, readings,
     offsets (by agent): values that do not depend on the senders' clocks alone, see hearing.
     overlaps: pairs of agents of one host that were alive at the same time. resumed: by agent and
-    epoch above 1, when the first seal of that epoch arrived, see Hearings.seal. taken_ms: our clock
-    when the last record was taken; 0 for never. retirements: those that nobody took back. asked:
-    the names of the topics to judge (other topics are included only to judge these); None for all.
-    window: the starts of the buckets to judge, the end excluded. bucket_ms: the greatest size of
-    the newest buckets of all topics; 0 for none.
+    epoch (without an agent's first epoch), the time at which the epoch's first seal arrived, see
+    Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never. retirements:
+    those that nobody took back. asked: the names of the topics to judge (other topics are included
+    only to judge these); None for all. window: buckets that start in this range are judged; its end
+    is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0 for none.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -290,7 +292,7 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The numbers of a sender of which only a heartbeat is left: its messages before are gone."""
+    """The numbers of a sender of which only a heartbeat is left: its earlier messages are gone."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
@@ -298,8 +300,8 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     """Notes what the place and time of a message show about its sender.
 
     If the broker writes its own clock into records, the sender's clock is read from messages that
-    are sent as soon as they are made: seals and heartbeats. A delta may have waited, a loader's for
-    a day.
+    are sent as soon as they are made: seals and heartbeats. A delta may have waited before it was
+    sent: a delta of a loader may have waited for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
         return  # these prove no sender alive

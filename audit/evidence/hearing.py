@@ -9,9 +9,9 @@ do not depend on its clock alone:
     reading   the difference of its clock from ours
 
 A lag is our clock when a record was taken, minus the sender's clock when the record was sent. A
-reading is the least lag in a window of our time. A record that waits only has a greater lag, so the
-least lag is nearest to the difference of the clocks. A lag below zero always counts: no record is
-sent after it was taken, so the sender's clock must be ahead. A lag above zero counts only if the
+reading is the least lag in a window of our time. Waiting only makes a record's lag greater, so the
+least lag is nearest to the difference of the clocks. A lag below zero is always used: no record is
+sent after it was taken, so the sender's clock must be ahead. A lag above zero is used only if the
 record came live, that is while we were at the end of its log. Otherwise the record was in a
 backlog, or the topic is being read again from its beginning. The readings of the two windows before
 are kept as well, because within one window a record that waited elsewhere, in a mirror or for a
@@ -26,7 +26,8 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
-"""The time of two heartbeats, so every living sender has a reading in each window."""
+"""The length of a window. A sender sends two heartbeats in this time, so every living sender has a
+reading in each window."""
 
 _LAG_MAX_MS = 1 << 61
 
@@ -37,9 +38,9 @@ SenderName = tuple[Tier, str]
 class Heard(NamedTuple):
     """Where and when a record was taken. topic, topic_id, partition, offset: the place of the
     record. sent_ms: the sender's clock when it sent the record; None if the broker writes its own
-    clock into records (LogAppendTime). taken_ms: our clock when we took it. is_live: we were at the
-    end of the log just before. appended_ms: the broker's clock when it appended the record; None if
-    the broker does not write this time into records."""
+    clock into records (LogAppendTime). taken_ms: our clock when we took it. is_live: whether we had
+    been at the end of the log just before. appended_ms: the broker's clock when it appended the
+    record; None if the broker does not write this time into records."""
 
     topic: str
     topic_id: str
@@ -87,8 +88,8 @@ class Spoken(NamedTuple):
 
 class Reading(NamedTuple):
     """A sender's clock compared with ours. window: the number of the last window of our time with a
-    lag that counts. least_ms: the least lag in that window. earlier_ms, earliest_ms: the least lag
-    in the window before, and in the window before that; None if no lag counted there."""
+    lag that is used. least_ms: the least lag in that window. earlier_ms, earliest_ms: the least lag
+    in the window before, and in the window before that; None if no lag of that window is used."""
 
     window: int
     least_ms: int

@@ -95,12 +95,13 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The same, but files are matched by the fingerprint of their first bytes. Announcements that an
-older version took have no row in `inodes`."""
+"""The same for files that are matched by the fingerprint of their first bytes. Announcements that
+an older version took have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
-    """Reads one state of the database: a deferred transaction that the with block ends."""
+    """Reads one state of the database, in a deferred transaction that ends with the `with`
+    block."""
     connection.execute("BEGIN")
     with connection:
         return _Reader(connection, window).evidence(topics)

@@ -50,7 +50,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""Most schemas that are counted by fingerprint; all others are counted together under ""."""
+"""At most this many schemas are counted by fingerprint; all others are counted together under
+""."""
 
 _log = log.get(__name__)
 

@@ -2,9 +2,9 @@
 name. Pure.
 
 If an agent's state is lost, a new agent follows the old one. If the old state is brought back, the
-old agent follows the new one. In both cases one of the two agents began, ended, or both, while the
-other was silent. But if the messages of agents A and B come in the order A, B, A, B, both are alive
-at the same time. This test needs no clock.
+old agent follows the new one. In both cases the messages of one of the two agents lie together,
+with no message of the other between them. But if the messages of agents A and B come in the order
+A, B, A, B, both are alive at the same time. This test needs no clock.
 
 If messages are taken in the order of the log, every overlap is found. In any other order some may
 be missed, but no false one is found.

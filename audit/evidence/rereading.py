@@ -1,8 +1,8 @@
-"""Finds, by announcements, which agents may have read the same bytes, and during which time. Pure.
+"""Finds out from announcements which agents may have read the same bytes, and when. Pure.
 
 An agent that starts with a new state has a new id, and reads every file from its beginning, even
-bytes that another agent of the host has already delivered. Both agents announced the file, and by
-this they are found. Two announcements on one host are of the same file
+bytes that another agent of the host has already delivered. Both agents announced the file; this
+shows that both may have read it. Two announcements on one host are of the same file
 
     if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
@@ -30,9 +30,10 @@ these times are of the clock of one host.
 
 An agent may have several ids for one file, for instance one after each truncation. R has read all
 that O had read only once R has announced all of its ids for the file, except ids of content that
-came later. The exception is safe: if R announced an inode after O was last heard, R has seen all
-content that O can have read there. If R's next id for that inode does not continue that content, it
-is of newer lines, or of lines that R knows to have delivered itself.
+came after O was last heard. The exception is safe. If R announced an inode after O was last heard,
+R has seen all content that O can have read there. If R then has another id for that inode, and the
+content of this id does not continue that content, it consists of newer lines, or of lines that R
+knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class FileNote(NamedTuple):
     """A file id, the agent that announced it, and the time of the agent's first announcement.
 
     born_ns: when the file's inode was made, in ns since 1970; None if no announcement says it.
-    replaced_ms: if this id's content replaced the content of another id of the agent in the same
-    inode: when the agent first announced that other id; otherwise None.
+    replaced_ms: this id's content may have replaced the content of another id of the agent in the
+    same inode. If so, this is the time at which the agent first announced that other id; otherwise
+    None.
     """
 
     time_ms: int
@@ -70,9 +72,9 @@ class Rereading:
     """The time during which an agent may have delivered lines again that others had delivered.
     reason: names the file that shows this.
 
-    since_ms: lines that the agent had sealed before this time are not among them; None: all lines
-    from its first on may be. until_ms: a seal that the agent noted after this time vouches that it
-    has read all such lines.
+    since_ms: lines that the agent had sealed before this time are not among them; None: any of the
+    agent's lines may be among them. until_ms: a seal that the agent noted after this time vouches
+    that it has read all such lines.
     """
 
     since_ms: int | None
@@ -82,9 +84,10 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent: of agents that began before it, and of agents that began later
-    (its state was brought back, or both ran at once). group: the agents that share files, directly
-    or through others; the least of their ids names the group."""
+    """The rereadings of one agent. of_earlier: of lines from agents that began before it. of_later:
+    of lines from agents that began later (its state was brought back, or both ran at once). group:
+    the agents that share files, directly or through others; the least of their ids names the
+    group."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -99,8 +102,8 @@ def identity_of(message: Announcement) -> FileIdentity | None:
     the file has no content yet.
 
     The announcement's predecessor makes no difference. It is an id of the same agent, so it says
-    nothing about what other agents read. And most files have one: content after a truncation, and a
-    file in the inode of a deleted file.
+    nothing about what other agents read. Besides, predecessors are common: content after a
+    truncation has one, and a file in the inode of a deleted file has one.
     """
     if message.fingerprint_length == 0:
         return None
@@ -114,8 +117,8 @@ def identity_of(message: Announcement) -> FileIdentity | None:
 
 
 def replaced_by(message: Announcement) -> int | None:
-    """The id whose content the announced content replaced; None if there is no such id, or the
-    announced content continues that content.
+    """The id whose content the announced content replaced; None if there is no such id, or if the
+    announced content continues the content of that id.
 
     The id counts only with the same inode and birth: a file that was copied or moved has another
     inode.
@@ -186,7 +189,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # an older version's ledger ignored announcements
+        if since is not None:  # older versions ignored announcements, which may be earlier
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

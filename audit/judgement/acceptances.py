@@ -66,7 +66,7 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if the text names no place that has
     counted.
 
-    known: the places that have counted, as they are with this retirement.
+    known: the places that have counted, as they will be after this retirement.
     """
     try:
         check([place], "PLACE")

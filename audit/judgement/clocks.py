@@ -7,8 +7,9 @@ clocks are compared with the time that ours should show. With a single sender no
 of the two clocks is wrong, and ours is doubted.
 
 A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound,
-and in the two windows that are over it is about the same. (The lag of a backlog shrinks, and the
-lag of a mirror that falls behind grows.) `present_ms`, which is only cautious, needs one window.
+and the lags of the first two of these windows are about the same. (The lag of a backlog shrinks,
+and the lag of a mirror that falls behind grows.) For `present_ms`, which is only meant to be
+cautious, one window is enough.
 
 A program that reads the collector's store also compares its own clock with the collector's: the
 time at which the collector took records must lie in the past.
@@ -42,8 +43,8 @@ class Clocks:
     """What is known of all clocks. ours_ms: how far our clock is ahead; negative: behind; 0: good
     as far as is known. senders: the number of senders with a recent reading. others: senders whose
     clocks differ, the greatest difference first. unheard_ms: how long ago, by our clock, any sender
-    was last heard, if that is longer than policy.silence_ms; otherwise 0. is_behind_store: the
-    collector's clock shows that ours is behind."""
+    was last heard, if that is longer than policy.silence_ms; otherwise 0. is_behind_store: whether
+    the collector's clock shows that ours is behind."""
 
     ours_ms: int = 0
     senders: int = 0
@@ -88,7 +89,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
     """The present time, with caution: if most senders show that our clock is ahead, the time that
-    it should show; otherwise the time that it shows. So no bucket is taken for over too early."""
+    it should show; otherwise the time that it shows. So a bucket that is not over is never judged
+    as if it were."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 
@@ -122,9 +124,9 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
-    """Yields a zero for each sender without a recent reading that was heard within
-    policy.silence_ms. A command reads a topic all at once, so no record comes live, and only clocks
-    that are ahead have readings."""
+    """Yields a zero for each sender that was heard within policy.silence_ms and has no recent
+    reading. A command reads a topic all at once, so no record comes live, and only clocks that are
+    ahead have readings."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

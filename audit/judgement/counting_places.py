@@ -1,5 +1,5 @@
-"""Finds which senders count a topic in which places. Of several epochs the newest counts, for each
-partition. Pure.
+"""Finds which senders count a topic in which places. If there are several epochs, the counts of the
+newest one are used, for each partition. Pure.
 
 Retired places are included: their counts are compared, and records that they lack are reported. A
 lack only makes the verdict worse if another place of the tier is not retired and does not have the
@@ -24,7 +24,7 @@ _SEVERAL_PLACES = (Tier.MIRROR, Tier.HDFS)
 @dataclass(frozen=True, slots=True)
 class Counting:
     """A place that counts a topic, the senders whose counts are used there, and findings about
-    doubts."""
+    counts that are in doubt."""
 
     place: Place
     senders: tuple[SenderKey, ...]
@@ -105,9 +105,10 @@ def _newest_epochs(
 def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
-    """Findings for outputs that used an epoch number a second time, below a higher epoch: an output
-    that was started over. Its new counts are replaced, but may be the only true ones. (If a counter
-    did this, more likely a copy of it was running, and the higher epoch repairs that.)"""
+    """Findings for outputs that used an epoch number a second time although there is a higher
+    epoch. Such an output was started over. The counts of the higher epoch replace its new counts,
+    but these may be the only true ones. (If a counter did this, more likely a copy of it was
+    running, and the higher epoch repairs that.)"""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
@@ -118,7 +119,7 @@ def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
     """Findings for epochs that were first heard after a higher one. A sender that starts over takes
-    an epoch above all epochs that it knows. So such a sender did not know the higher epoch: its
+    an epoch higher than all epochs that it knows, so such a sender did not know the higher one. Its
     counts are replaced, but may be the only true ones."""
     first = min(heard[key] for key in newest)
     for key in older:

@@ -22,12 +22,13 @@ class Expectation:
 
     topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
     rejected. namesakes: the evidence of all topics with these names. A topic that was deleted and
-    created again has another id but the same agents: an agent that seals the new topic has
+    created again has another id but the same agents. An agent that seals the new topic has
     delivered all lines for the old one, and an agent that only has messages about the old topic may
     have lines for the new one. known: every agent that announced, sealed or sent to any of these
-    topics. agents: those that must have sealed, even if they sent nothing; for a host that the
-    roster names, its newest agents (newest_agents). replaced: the other agents of such a host, each
-    with the time (ms, by its clock) until which its unread lines were written.
+    topics. agents: those that must have sealed the topic, even if they sent nothing; for a host
+    that the roster names, these are its newest agents (newest_agents). replaced: the other agents
+    of such a host, each with the time (ms, by its clock) until which its unread lines may have been
+    written.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -47,7 +48,7 @@ class Expectation:
 
     def unheard(self) -> list[str]:
         """Hosts that must report the topic, but did not: no message of their agents mentions the
-        topic. Agents that are retired by their ids do not count."""
+        topic. Agents that are retired by their ids are ignored."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 
@@ -63,8 +64,8 @@ class Expectation:
         return not self._roster.is_silent and agent not in newest
 
     def side_by_side(self, agent: int) -> list[int]:
-        """The agents of the agent's host that are alive at the same time, all of which the audit
-        waits for, this one included; empty if it is the only one."""
+        """The agents of this agent's host that are alive at the same time, this one included. The
+        audit waits for all of them. Empty if this agent is the only one."""
         newest = self._newest.get(self._host(agent), [])
         found = namesakes(self._evidence, newest)
         return sorted(found) if agent in found else []
@@ -106,8 +107,8 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first, without seals from a cloned number on, and
-    without seals that only say that the agent has the topic."""
+    """The agent's seals of these topics, oldest first. Left out are seals from a cloned number on,
+    and seals that only say that the agent has the topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:

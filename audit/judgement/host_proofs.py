@@ -11,10 +11,10 @@ counts as its newest (newest_agents):
                nothing is lost, and no message is missing. The proof does not wait for lateness: a
                bucket that the agent has sealed is judged as it is now
 
-So a host that writes nothing is proven by its seals, and a host that writes by the records that the
-other tiers have from it. The answer takes as long as that bucket lasts, plus the time of a seal and
-of the counters. Later buckets that are not over, or too young to be due, are left out, because
-there are always some.
+So a host that writes nothing is proven by its seals, and a host that writes is proven by the
+records that the other tiers have from it. The answer comes when that bucket is over, a seal past
+its end has arrived, and the counters have reported it. Later buckets that are not over, or too
+young to be due, are left out, because there are always some.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""Most buckets of a proof: a week of minutes. For earlier times, use `report`."""
+"""The greatest number of buckets in a proof: a week of buckets of one minute. For earlier times,
+use `report`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """A proof for each host, in each cluster for which the roster names the host. If the roster
-    names no cluster, in each cluster in which the host was heard. bucket_ms: the size of buckets as
-    long as there are none.
+    """A proof for each host in each of its clusters. These are the clusters for which the roster
+    names the host; if it names none, the clusters in which the host was heard. bucket_ms: the size
+    to assume while there are no buckets.
 
     Raises UsageError for a host that no roster names and that was never heard, for a retired host,
     and for a time more than BUCKETS_MAX buckets ago.

@@ -55,11 +55,12 @@ class HostState:
 
     agents: the newest agents, the one heard last first; empty if none was ever heard. topics: the
     topics of all these agents, or of the roster, each with the time (ms) until which all agents
-    that have the topic have sealed it; None for never. expected: the audit waits for the host.
-    last_heard_ms: by the agent's clock, but never later than our clock then; 0 for never.
-    behind_ms: how far the host is behind, if messages arrive but it would be silent by its own
-    clock. namesakes: agents that were alive at the same time, as on two machines with the same
-    name; then last_heard_ms is of the agent that has been silent longest.
+    that have the topic have sealed it; None for never. expected: whether the audit waits for the
+    host. last_heard_ms: when the host was last heard, by the agent's clock, but never later than
+    our clock showed at that moment; 0 for never. behind_ms: how far the host is behind, if messages
+    arrive but it would be silent by its own clock. namesakes: agents that were alive at the same
+    time, as on two machines with the same name. If there are any, last_heard_ms is of the agent
+    that has been silent longest.
     """
 
     cluster: str | None
@@ -171,7 +172,7 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """The agent's topics, see AgentState. If a topic was deleted and created again, the newest
-        seal counts."""
+        seal of both topics is used."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

@@ -2,16 +2,16 @@
 `skidway audit wait` demands a proof of each of them. Pure.
 
 Normally there is one such agent: the one that was heard last. But this agent may run on an old
-state that was brought back. So an agent that began later counts as well, until it is silent both
-compared with the agent heard last and by our own clock. And two machines may have the same name:
-agents that were alive at the same time (overlaps) all count, silent or not, until they are retired
-or report another name, because each has its own files.
+state that was brought back. So an agent that began later counts as well, until it is silent, both
+compared with the agent that was heard last and by our own clock. Two machines may also have the
+same name. Then the agents that were alive at the same time (overlaps) all count, because each has
+its own files. They count, silent or not, until they are retired or report another name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
-not used for this, because a host's clock may have been set in between, by any amount. The audit
-messages of two agents of a host are normally in one log. If they are not (a topic with several
-partitions, or a topic that was created again), each agent counts until it is silent. Clocks are
-used only for a store from before offsets were kept.
+not used for this, because a host's clock may have been set, by any amount, between two messages.
+The audit messages of two agents of a host are normally in one log. If they are not (a topic with
+several partitions, or a topic that was created again), each agent counts until it is silent. Clocks
+are used only if an older version took the messages into the store without their offsets.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
     """The time (ms, by the host's clock) until which a replaced agent's unread lines may have been
     written: when a newer agent began. If that beginning is not after the old agent's last message,
-    the clock was set back; then it is `silence_ms` after that last message, because a living agent
-    sends messages more often. 0 if no agent began after the old agent's last message."""
+    the clock was set back; then the time is `silence_ms` after that last message, because a living
+    agent sends messages more often. 0 if no agent began after the old agent's last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:
@@ -98,7 +98,7 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """When the agent began, but not later than we last took a record."""
+    """When the agent began, but never later than our clock when we last took a record."""
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
 

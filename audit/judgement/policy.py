@@ -40,8 +40,8 @@ class Policy:
     long counts as dead. lateness_ms, ahead_ms: how late lines may come, and how far ahead their
     times may be; if an agent announces more, its value applies. clock_difference_ms: clocks that
     differ by more are named. rejects_share: the greatest share of a bucket's records that may be
-    rejects without a warning. retired_places: texts, see the module retired_places. loads_every_ms:
-    how often each output is loaded; None if unknown.
+    rejects without a warning. retired_places: texts that name places, see the module
+    retired_places. loads_every_ms: how often each output is loaded; None if unknown.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)

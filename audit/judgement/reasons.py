@@ -10,7 +10,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote, SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
 
-_NAMES_MAX = 3  # hosts or schemas in one reason; more are only counted
+_NAMES_MAX = 3  # a reason names this many hosts or schemas, and counts the others
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
@@ -79,7 +79,7 @@ def of_gap(note: GapNote) -> str:
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
-    """Yields each reason once, with the hosts for which it is true in front."""
+    """Yields each reason once, after the names of the hosts for which it is true."""
     hosts: dict[str, list[str]] = {}
     for verdict in agents:
         for reason in verdict.reasons:
@@ -114,8 +114,8 @@ def of_loss(note: LossNote, path: str = "") -> str:
 
 
 def name_of_loss(note: LossNote) -> str:
-    """The name of a declared loss in an acceptance, which stays even if the reason's words change
-    later."""
+    """The name of a declared loss in an acceptance, which stays the same even if the reason's words
+    change later."""
     loss = note.loss
     end = "?" if loss.end is None else loss.end
     return f"{loss.certainty.value} {loss.file} {loss.first}-{end}"
@@ -127,7 +127,7 @@ def of_rejects(rejects: int, records: int, who: str) -> str:
 
 
 def of_delay(behind_ms: int) -> str:
-    """How far a sender is behind whose messages still arrive."""
+    """For a sender whose messages still arrive: how far it is behind."""
     return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
 
 
@@ -135,6 +135,6 @@ def of_time(time_ms: int) -> str:
     """A time in ms, for people."""
     try:
         moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    except (OverflowError, ValueError):  # beyond the calendar
+    except (OverflowError, ValueError):  # the calendar has no such time
         return f"{time_ms} ms"
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")

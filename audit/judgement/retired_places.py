@@ -7,7 +7,7 @@
     cluster dc3                     all that was counted in this cluster, or loaded from it
     mirror                          the whole tier mirror
 
-The counts of a retired place are still compared. If it lacks records, or a message of it is
+The counts of a retired place are still compared. If it lacks records, or one of its messages is
 missing, this is reported but makes no verdict worse. counting_places has the exception, for topics
 that no other place of the tier has.
 """

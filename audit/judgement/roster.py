@@ -1,8 +1,8 @@
 """The roster, which says which hosts must report which topics of which cluster. Pure, except
 `read_file`.
 
-Its entries come from two places together: the settings of the audit (`roster`, `retired`), and a
-file that the inventory writes (`roster.file`), which the collector reads again when it changes:
+Its entries come both from the settings of the audit (`roster`, `retired`) and from a file that the
+inventory writes (`roster.file`). The collector reads this file again when it changes. For example:
 
     hosts:
       - {host: app1, cluster: dc1, topics: [nginx, auth]}
@@ -13,8 +13,8 @@ file that the inventory writes (`roster.file`), which the collector reads again 
 clusters. Topics are names, as in the agent's sources, without a mirror's prefix; each includes the
 topic of its rejects. Without topics, the host must report every topic that its agent ever
 mentioned. Nobody waits for a retired host; one entry that retires it is enough. An entry of the
-settings names no cluster and applies to each. If no host must report, the roster is silent: then
-every agent that was ever heard is expected, except retired ones.
+settings names no cluster and applies to every cluster. If no host must report, the roster is
+silent: then every agent that was ever heard is expected, except retired ones.
 """
 
 from __future__ import annotations

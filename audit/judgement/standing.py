@@ -33,11 +33,12 @@ class TopicStanding:
     complete except for accepted findings, by status. warned: the number of complete buckets with a
     warning that nobody accepted. warned_accepted: the number of complete buckets whose warnings
     were all accepted. complete_until: the end in ms of the last bucket up to which all buckets are
-    complete or accepted; None if the oldest is not. oldest_overdue: the start of the oldest overdue
-    bucket. records, rejects, repeats: the sums over all buckets, each as counted in the place that
-    has most of them; rejects are the loader's. newest: verdicts by the start of the bucket, see
-    NEWEST_BUCKETS. recounts: the newest of each output. uncounted: the number of offsets that
-    counters could not read; records without origin at these offsets leave no other trace.
+    complete or accepted; None if the oldest bucket is neither. oldest_overdue: the start of the
+    oldest overdue bucket. records, rejects, repeats: the sums over all buckets, each as counted in
+    the place that has most of them; rejects are the loader's. newest: the verdicts on the newest
+    buckets, by the start of the bucket, see NEWEST_BUCKETS. recounts: the newest recount of each
+    output. uncounted: the number of offsets that counters could not read; records without origin at
+    these offsets leave no other trace.
     """
 
     source: Source
@@ -212,7 +213,7 @@ def _order(source: Source) -> tuple[str, str, str]:
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # if buckets of several sizes share a start: the gravest
+    for verdict in found:  # of buckets with the same start, the gravest verdict is kept
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict

@@ -1,5 +1,5 @@
-"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure; the rules are
-docs/delivery.md, section 6.
+"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure. The rules are
+in docs/delivery.md, section 6.
 
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
@@ -160,8 +160,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Verdicts on agents that nobody waits for here, because losses that they declared still
-        count."""
+        """Verdicts on agents that nobody waits for here. Losses that these agents declared still
+        make the bucket's verdict worse."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})

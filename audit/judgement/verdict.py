@@ -7,8 +7,8 @@
     lost        an agent declared lines lost that may belong to the bucket
 
 A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
-that a person accepted stays in the verdict, but no longer counts against the bucket: `residue` is
-the status without accepted findings.
+that a person accepted stays in the verdict, but no longer counts against the bucket. `residue` is
+the status of the bucket without accepted findings.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def left_of(findings: Iterable[Finding]) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place where a tier counted: a cluster, or an output. is_retired: nobody waits for its
-    counts any more."""
+    """The place where a tier counted: a cluster, or an output. is_retired: whether nobody waits for
+    its counts any more."""
 
     tier: Tier
     name: str
@@ -84,8 +84,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
-    reported the topic; None for an expected tier that never did. retired: nobody waits for the
-    agent any more. findings: these determine status and reasons."""
+    reported the topic; None for an expected tier that never reported it. retired: whether nobody
+    waits for the agent any more. findings: these determine status and reasons."""
 
     agent: int
     host: str
@@ -110,9 +110,9 @@ class AgentVerdict:
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest of all agents and findings.
-    due: the bucket is old enough to be complete. findings: those that concern no agent. warnings:
-    what an operator should know even if the bucket is complete; a person can accept warnings like
-    findings."""
+    due: whether the bucket is old enough to be complete. findings: those that concern no agent.
+    warnings: what an operator should know even if the bucket is complete; a person can accept
+    warnings like findings."""
 
     source: Source
     bucket: int
@@ -213,8 +213,8 @@ class BucketVerdict:
         return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
-        """The number of records at a tier: the least number of its places, without retired places
-        if there are others. None if the tier never reported the topic."""
+        """The number of records at a tier: the least number among its places. Retired places are
+        left out if the tier has others. None if the tier never reported the topic."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]

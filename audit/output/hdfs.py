@@ -133,11 +133,11 @@ class HdfsReader(io.RawIOBase):
 
 @contextmanager
 def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns the client's errors (OSError and others, for everything) into an error of ours with one
-    sentence.
+    """Turns the client's errors into an error of ours with one sentence. The client raises OSError
+    and other errors, each for many causes.
 
-    unclear: the error to raise if the operation may have been carried out all the same. It is not
-    raised if permission was refused.
+    unclear: the error to raise if the operation may have been carried out in spite of the client's
+    error. It is not raised if permission was refused.
     """
     try:
         yield

@@ -62,7 +62,7 @@ class LocalOutput:
                     try:
                         length = file.stat().st_size
                     except NOT_THERE:
-                        continue  # moved while we looked
+                        continue  # the file was moved while we looked
                     yield FileEntry(self._called(file), length)
 
     def _called(self, file: Path) -> str:

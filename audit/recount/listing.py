@@ -16,7 +16,7 @@ from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
 from skidway.audit.recount.manifests import STATE, NamedFiles
 
 LIKE_MAX: Final = 10
-"""Most named files of the same length with which an unnamed file is compared."""
+"""An unnamed file is compared with at most this many named files of the same length."""
 
 _UNFINISHED: Final = "._COPYING_"
 """Names of files that Hadoop's own tools are still copying end with this."""

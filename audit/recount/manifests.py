@@ -4,8 +4,8 @@
     files[].path, .staged    where a file is, or still is if the loader has not moved it yet
 
 The recount trusts the loader only in this: which files belong to the output, and the length,
-CRC-32C, rows and checksum of each. All loads together made many files, so this list is kept on disk
-(`NamedFiles`).
+CRC-32C, rows and checksum of each. All loads together made many files, so the list of these files
+is kept on disk (`NamedFiles`).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class NamedFiles:
     the list."""
 
     def __init__(self) -> None:
-        self._connection = sqlite3.connect("")  # a temporary file of this connection
+        self._connection = sqlite3.connect("")  # this is a temporary file of the connection
         self._connection.executescript(
             "CREATE TABLE named (path TEXT PRIMARY KEY, staged TEXT, load INTEGER, kind TEXT,"
             " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER);"
@@ -172,7 +172,7 @@ class NamedFiles:
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Takes a file from a directory; keeps it if no manifest has named it so far."""
+        """Notes a file that is in a directory, unless a manifest has named it already."""
         if not self.named(entry.path):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO unnamed VALUES (?, ?)", row)

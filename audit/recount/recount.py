@@ -77,9 +77,9 @@ def topics(output: Output) -> list[str]:
 def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
-    """By name, all topics in the output (`known`), and topics whose rows in this output were
-    counted but of which nothing is left. If a topic has no manifest, the sender that counted the
-    topic shows its source."""
+    """Topics by name: all topics in the output (`known`), and topics of which nothing is left in
+    the output although their rows were counted there. If a topic has no manifest, the sender that
+    counted the topic shows its source."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -274,8 +274,8 @@ def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
 def _counted(
     evidence: Evidence, source: Source, tier: Tier, producer: str
 ) -> dict[tuple[BucketKey, int], Sums]:
-    """The counts of a tier for the source topic: those of all agents; for hdfs, those of this
-    output in its newest epoch."""
+    """The counts of a tier for the source topic: for tier agent, the counts of all agents; for tier
+    hdfs, those of this output in its newest epoch."""
     found: dict[tuple[BucketKey, int], Sums] = {}
     topic = evidence.topic(source)
     epochs = [x.epoch for x in evidence.senders if x[:2] == (tier, producer)]

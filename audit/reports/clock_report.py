@@ -8,7 +8,7 @@ from typing import Any
 from skidway.audit.judgement.clocks import Clocks, Difference
 
 NAMED_MAX = 5
-"""Most senders that sentences name; JSON has all of them."""
+"""Sentences name at most this many senders; JSON has all of them."""
 
 
 def sentences(clocks: Clocks) -> list[str]:

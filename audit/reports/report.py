@@ -18,12 +18,12 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 ID_SHOWN = 8
-"""Digits of a topic's id that are shown, of its 32."""
+"""How many of the 32 digits of a topic's id are shown."""
 
 NAMES_SHOWN = 3
 
 REASONS_SHOWN = 3
-"""Most reasons in a line of the table; JSON and the pages have all of them."""
+"""A line of the table shows at most this many reasons; JSON and the pages have all of them."""
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
@@ -172,8 +172,8 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """The names of topics by `topic_name`. If a topic was deleted and created again, with the
-    beginning of its id."""
+    """The names of topics by `topic_name`. If a topic was deleted and created again, the beginning
+    of its id follows its name."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)

@@ -31,8 +31,8 @@ from skidway.kafka.source import Source
 from skidway.schemas import single_object
 
 TOPIC = "_skidway_audit"
-"""The topic that carries these messages in every cluster; mirrors put the cluster's name in
-front."""
+"""The topic that carries these messages in every cluster. The name of a mirrored copy is the source
+cluster's name, a dot and this name."""
 
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
@@ -68,7 +68,8 @@ class Tier(StrEnum):
 
 
 class Certainty(StrEnum):
-    """Whether bytes set apart certainly did not arrive (LOST), or may have arrived (UNCERTAIN)."""
+    """Whether bytes that an agent set apart certainly did not arrive (LOST), or may have arrived
+    (UNCERTAIN)."""
 
     LOST = "LOST"
     UNCERTAIN = "UNCERTAIN"
@@ -76,15 +77,15 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: how much older than the last seal
-    before a loss the lost lines can be that nobody read. ahead_ms: how far the event time of a line
-    can be ahead of the time of its reading."""
+    """What an agent assumes about event times. lateness_ms: lost lines that nobody read can be
+    older than the last seal before the loss, by at most this. ahead_ms: how far the event time of a
+    line can be ahead of the time at which the line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
 
     def or_wider(self, other: Bounds) -> Bounds:
-        """The wider of both bounds, which hold if either is right."""
+        """Bounds that are wide enough to hold if either of the two holds."""
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -144,7 +145,8 @@ class Loss:
     end.
 
     from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket in which the
-    agent declared the loss. None means unknown. Lost lines can be older, see Bounds.
+    agent declared the loss. In both, None means unknown. Lost lines can be older than
+    `from_bucket`, see Bounds.
     """
 
     source: Source
@@ -178,10 +180,10 @@ class SealedTopic:
     """An agent's seal of one topic: all lines that the topic's files had at wall time
     `sealed_until` are in deltas.
 
-    sealed_until NEVER_SEALED: the seal vouches for nothing, and only says that the agent has the
-    topic. at: the number of the last delta when the agent noted that time. offsets: (partition,
-    last acknowledged offset). final: the agent leaves for good and sends nothing after this; `at`
-    is then the number of its very last delta.
+    If sealed_until is NEVER_SEALED, the seal vouches for nothing, and only says that the agent has
+    the topic. at: the number of the agent's last delta when it noted `sealed_until`. offsets:
+    (partition, last acknowledged offset). final: whether the agent leaves for good and sends
+    nothing after this seal; if so, `at` is the number of its very last delta.
     """
 
     source: Source

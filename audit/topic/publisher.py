@@ -31,7 +31,7 @@ from skidway.kafka.types import TopicPartition
 
 LIMIT_BYTES = 900_000
 ENTRIES_MAX = 500
-"""Most entries that are taken from the outbox at a time."""
+"""At most this many entries are taken from the outbox at a time."""
 
 FIRST_LOOK_OFFSETS = 1_000
 """The number of offsets that the first step of the search for the newest own message goes back;
@@ -59,7 +59,7 @@ class Outbox(Protocol):
 
 
 class MemoryOutbox:
-    """An outbox in memory, for messages that are kept elsewhere too, or that a person can send
+    """An outbox in memory, for messages that are also kept elsewhere, or that a person can send
     again."""
 
     def __init__(self, values: Sequence[bytes]) -> None:
@@ -144,7 +144,8 @@ class Publisher:
 
 class Heartbeats:
     """Sends heartbeats, with a producer of its own. A heartbeat says which number was used last, so
-    it must come after all numbered messages: it is sent only while the outbox is empty."""
+    it must come after all numbered messages. Therefore it is sent only while the outbox is
+    empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
@@ -168,7 +169,7 @@ class Heartbeats:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest message of a producer that was found."""
+    """A producer's newest message, as far as the search has found it."""
 
     epoch: int
     number: int

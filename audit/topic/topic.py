@@ -61,7 +61,7 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of an audit topic. sent_ms: the record's timestamp, by its sender's clock; None if
-    the broker wrote its own time into the record instead, which is then appended_ms."""
+    the broker wrote its own time there instead. That time is then appended_ms."""
 
     tp: TopicPartition
     offset: int

@@ -49,5 +49,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """A name for the type at that place, one or two words. Raises `PlaceMissing`."""
+    """A name of one or two words for the type at that place. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

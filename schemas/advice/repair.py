@@ -1,4 +1,5 @@
-"""Edits a schema until it is compatible: a bounded search; the checker judges each step."""
+"""Edits a schema until it is compatible. The search is bounded, and the checker judges each
+edit."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Incompatibility, Level, check
 
 TRIES_MAX: Final = 200
-"""Most edits that are tried: a schema that needs more is too different from the earlier ones."""
+"""At most this many edits are tried, because a schema that needs more is too different from the
+earlier ones."""
 EDITS_MAX: Final = 50
-"""Most edits in one suggestion."""
+"""A suggestion has at most this many edits."""
 
 
 @dataclass(frozen=True, slots=True)

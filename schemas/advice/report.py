@@ -48,7 +48,7 @@ def advise(
     """Advice on `new` as the next version after `earlier`; None if it is compatible.
 
     `earlier`: (version, schema) in ascending order; `known`: types of the schemas that `new`
-    references. Raises `SchemaInvalid` where the schemas are too large to be compared.
+    references. Raises `SchemaInvalid` if the schemas are too large to be compared.
     """
     failed = check(new, earlier, level)
     if failed is None:

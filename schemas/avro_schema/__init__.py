@@ -1,10 +1,10 @@
 """Avro schemas as values, and a strict parser for them.
 
 `parse` turns a JSON text into a tree of the types in `model`, or refuses it with one sentence that
-says where. The parser is stricter than the libraries that people use to write schemas, because the
-registry keeps every schema that it accepts for ever: names and defaults (`defaults`) are checked,
-fields and symbols are unique, a union has no two branches that a reader could not tell apart. A
-schema that references others is parsed with their `named_types`.
+names the place of the mistake. The parser is stricter than the libraries that people use to write
+schemas, because the registry keeps for ever every schema that it accepts. So names and defaults
+(`defaults`) are checked, fields and symbols are unique, a union has no two branches that a reader
+could not tell apart. A schema that references others is parsed with their `named_types`.
 
 A named type that refers to itself gives a graph with a cycle; `Record.fields` is filled last.
 Bounds: `NESTING_MAX` levels, so that no schema can exhaust the stack, and `CHARACTERS_MAX`.

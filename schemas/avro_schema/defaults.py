@@ -1,5 +1,5 @@
-"""Checks that a JSON value is a default of a type: a reader might meet an invalid default only
-years later.
+"""Checks that a JSON value is a default of a type, because a reader might meet an invalid default
+only years later.
 
 Avro 1.12 specification, "Complex Types: Records": the defaults of bytes and fixed are texts of code
 points below 256. The default of a union may be of any branch, as in Avro Java 1.12 (until 1.11 the
@@ -29,9 +29,9 @@ from skidway.schemas.avro_schema.model import (
 )
 
 STEPS_MAX: Final = 2_000_000
-"""Most values, fields and characters that the check of a schema's defaults looks at, which takes
-two seconds. Many defaults of one large record, or a large one of a large union, would otherwise
-take hours."""
+"""The check of a schema's defaults looks at this many values, fields and characters at most, which
+takes two seconds. Many defaults of one large record, or a large one of a large union, would
+otherwise take hours."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1

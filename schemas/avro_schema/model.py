@@ -15,7 +15,7 @@ TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
 
 
 SHOWN_MAX: Final = 60
-"""Most characters of a value that an error sentence shows."""
+"""An error sentence shows at most this many characters of a value."""
 
 
 class SchemaInvalid(SkidwayError):
@@ -161,8 +161,8 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """Keeps at most as many values as `left` has, and `levels` levels of nesting: `shown` would cut
-    more."""
+    """Keeps at most as many values as `left` has, and at most `levels` levels of nesting, because
+    `shown` would cut off the rest."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

@@ -27,14 +27,14 @@ from skidway.schemas.avro_schema.model import (
 )
 
 NESTING_MAX: Final = 64
-"""Most levels of nested types. Java's parser takes a few hundred; no schema that people write comes
-near 64."""
+"""Types may be nested to at most this many levels. Java's parser takes a few hundred; no schema
+that people write comes near 64."""
 VALUE_NESTING_MAX: Final = 100
-"""Most levels of nesting in a default or property: programs that read the schema walk through these
-levels on a limited stack."""
+"""A default or a property may be nested to at most this many levels, because programs that read the
+schema walk through them on a limited stack."""
 CHARACTERS_MAX: Final = 4_000_000
-"""Most characters of a schema, enough for about ten thousand fields with their doc. A registry's
-limit on requests is lower."""
+"""A schema has at most this many characters, which is enough for about ten thousand fields with
+their doc. A registry's limit on requests is lower."""
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -176,7 +176,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # before its fields, which may refer to it
+        self._names[name] = made  # set before its fields, which may refer to it
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True
@@ -253,7 +253,8 @@ def _properties(
 
 
 def _check_nesting(value: Any, path: str) -> None:
-    """Refuses deep nesting. It does not recurse, because it guards recursion."""
+    """Refuses deep nesting. It does not recurse itself, because it guards the functions that
+    recurse."""
     level = [value]
     for _ in range(VALUE_NESTING_MAX):
         level = [inside for each in level for inside in _inside(each)]

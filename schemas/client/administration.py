@@ -11,7 +11,7 @@ from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRe
 PAGE_SCHEMAS: Final = 200
 """Versions per request: a page of large schemas still fits into `ANSWER_BYTES_MAX`."""
 LOOKS_MAX: Final = 5
-"""How often a listing is tried, because each try fails if a version is deleted meanwhile."""
+"""A listing is tried at most this many times. A try fails if a version is deleted meanwhile."""
 
 
 class RegistryAdministration(RegistryClient):

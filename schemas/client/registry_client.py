@@ -126,12 +126,12 @@ class RegistryClient:
         return self._requests.json("POST", target, compatibility, submission(schema, references))
 
     def subjects(self, *, deleted: bool = False) -> list[str]:
-        """All subjects. With `deleted`, subjects that have only softly deleted versions too."""
+        """All subjects. With `deleted`, also subjects that have only softly deleted versions."""
         target = f"/subjects{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(str, found)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
-        """The versions of a subject, ascending. With `deleted`, softly deleted versions too."""
+        """The versions of a subject, ascending. With `deleted`, also softly deleted versions."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(number, found)))
 

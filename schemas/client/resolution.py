@@ -10,13 +10,13 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.client.answers import Reference, Registered
 
 KEPT_MAX: Final = 1000
-"""Most referenced versions in the cache."""
+"""The cache holds at most this many referenced versions."""
 CHAIN_MAX: Final = 100
 """How deep references of references may go; no real registry goes deeper."""
 
 
 class Versions(Protocol):
-    """Gives a resolver the versions that it asks for; a client does."""
+    """Gives a resolver the versions that it asks for, as a client does."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """That version of the subject. With `deleted`, it may be a softly deleted version."""

@@ -50,12 +50,12 @@ from skidway.schemas.avro_schema import (
 )
 
 COLUMNS_MAX: Final = 10_000
-"""Most fields of a record and of the records inside it: types that refer to types by name could
-multiply the fields."""
+"""A record and the records inside it have at most this many fields together. Without this limit,
+types that refer to types by name could multiply the fields."""
 FIXED_BYTES_MAX: Final = 64
 """Size of the largest fixed (SHA-512) that gets a column of fixed size. Such a column has the bytes
-of a fixed even for a null, so one byte of a datum would claim as many bytes as a large fixed
-has."""
+of a fixed even for a null, so without this limit one byte of a datum could claim as many bytes as a
+large fixed has."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -200,7 +200,7 @@ def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    inside = (*outer, record.name)  # only a record nests deeper than its text, by names
+    inside = (*outer, record.name)  # by names, only records nest deeper than their text
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
         for each in record.fields

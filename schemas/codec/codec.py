@@ -58,8 +58,8 @@ class Codec:
     """One schema's codec. Holds no state between calls; may be used from several threads.
 
     Raises `SchemaInvalid` for an invalid schema, and `SchemaUnsupported` for a schema that columns
-    cannot hold. A default is checked only when it is used, so no datum is lost because an older
-    registry accepted a bad default.
+    cannot hold. A default is checked only when it is used. So if an older registry accepted a bad
+    default, datums that do not need it can still be decoded.
     """
 
     def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:

@@ -107,8 +107,8 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit, by halving: a few bad rows among many are found with few
-    casts.
+    """Marks the rows that do not fit. They are found by halving, so a few bad rows among many need
+    only a few casts.
 
     Halves are copies, because a cast of a sliced list or map also looks at items outside of the
     slice.

@@ -7,7 +7,8 @@ A cursor holds one position per datum. A datum that is bad, or that has to be re
 marked as bad. Its position moves to the sink, where every number reads as zero and every text as
 empty. So the walk goes on for the other datums, and nothing that a bad datum claims is ever
 allocated. Only `length` and `finish` compare a position with the end of its datum. In between, a
-position may run a few bytes into the next datum. This does no harm: the datum is marked later.
+position may run a few bytes into the next datum. This does no harm, because the datum is marked as
+bad later.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Chunk:
 
 @dataclass(slots=True)
 class Cursor:
-    """One position per datum (or per item of datums); `bad` marks the datums that this path has
-    given up."""
+    """One position per datum (or per item of datums); `bad` marks the datums that the columns path
+    has given up."""
 
     chunk: Chunk
     at: Ints
@@ -125,7 +126,7 @@ class Cursor:
 
     def fixed(self, size: int) -> Bytes:
         """Reads `size` bytes of each datum, as rows of a matrix. `size` must be small, because the
-        matrix has bad rows too."""
+        matrix also has a row for each bad datum."""
         places = self.at[:, None] + np.arange(size)
         found: Bytes = self.chunk.data.take(places, mode="clip")
         self.at += size
@@ -144,7 +145,7 @@ class Cursor:
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if not rows.size:  # one byte each: an eighth of the work
+        if not rows.size:  # if all take one byte, this is an eighth of the work
             return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
         raw = first.astype(np.uint64)
         self._long_numbers(rows, raw)

@@ -5,7 +5,7 @@ nullable. For this subset tests prove it equal to the slow path. Other types are
 where the bytes are the same: int, date, times and timestamps are longs, bytes become strings whose
 content is not checked, an enum becomes the number of its symbol, a record inside a record becomes
 its fields. All other records (with arrays, maps, fixed, nullable records, null) go to
-`skidway.schemas.codec.writing`, and so does a batch that raises `NotProven`.
+`skidway.schemas.codec.writing`. A batch that raises `NotProven` goes there as well.
 
 Datums are decoded by `skidway.schemas.codec.reading` alone.
 """
@@ -70,9 +70,9 @@ class FastPath:
         self._wire_schema = _wire_schema(columns)
 
     def encode(self, columns: list[pa.Array]) -> pa.BinaryArray:
-        """The datums of checked columns: nulls only where the schema allows them, all strings
-        UTF-8. Raises `NotProven`."""
-        import pyruhvro  # only to encode: the loader may lack it
+        """The datums of columns that were checked: nulls are only where the schema allows them, and
+        all strings are UTF-8. Raises `NotProven`."""
+        import pyruhvro  # imported only to encode, because the loader may lack it
 
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)

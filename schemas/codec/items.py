@@ -1,10 +1,11 @@
 """Finds where the items of arrays and maps begin, for all rows of a chunk at once.
 
 The position of an item is known only after the item before it has been passed. Numbers are found by
-the bytes that end them (one look over the whole chunk), items of a fixed size by arithmetic. Items
-of other types are passed in rounds: the first items of all rows together, then the second items,
-and so on. Blocks are passed in rounds too. Rounds pay while many rows take part: once fewer than
-`ROWS_MIN` rows have items or blocks left, these rows go to the reader of single datums.
+the bytes that end them, in one look over the whole chunk. The places of items of a fixed size are
+computed. Items of other types are passed in rounds: the first items of all rows together, then the
+second items, and so on. Blocks are passed in rounds too. Rounds only pay while many rows take part.
+Once fewer than `ROWS_MIN` rows have items or blocks left, the reader of single datums takes these
+rows.
 
 No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
 items may claim no more memory than `skidway.schemas.bounds` allows.
@@ -28,8 +29,8 @@ ROWS_MIN: Final = 32
 """Least number of rows for which one more round of items costs less than reading the rows' datums
 one by one."""
 EMPTY_ITEMS_FEW: Final = 32
-"""Most items without bytes that a block may have here; a datum with more such items is read by
-itself."""
+"""A block may have at most this many items without bytes here; a datum with more such items is read
+by itself."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}

@@ -1,9 +1,9 @@
 """Converts a column of a writer's primitive or fixed type to the reader's type: Avro's promotions
 and logical types.
 
-int -> long, float, double; long -> float, double; float -> double; string <-> bytes. Two logical
-types of one family (moments, times of day, decimals) keep the value. In all other cases the bare
-number or bytes are taken and read as the reader's logical type.
+int -> long, float, double; long -> float, double; float -> double; string <-> bytes. A conversion
+between two logical types of one family (moments, times of day, decimals) keeps the value. In all
+other cases the bare number or bytes are taken and read as the reader's logical type.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ and maps are first located (`skidway.schemas.codec.items`), then read like rows 
 
 A row is marked bad when its bytes are no datum, and also when they have a rare form that is left to
 `rows`: many more items or blocks than most rows have, or decimals with padding. `rows` decides
-about every marked row, so this module refuses nothing for good.
+whether each marked row is good after all, so this module refuses nothing for good.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def _members(union: Union, arrow: pa.StructType) -> Reader:
 
 def _chosen(cursor: Cursor, mask: Mask, inner: Reader, arrow: pa.DataType) -> pa.Array:
     """Reads with `inner` the rows where `mask` is true; the other rows are null, and their
-    positions stay."""
+    positions do not move."""
     rows = np.flatnonzero(mask)
     if len(rows) == len(cursor):
         return inner(cursor)

@@ -6,7 +6,7 @@ The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice
   Java: an int stays an int if the union has both float and int.
 - Logical types keep their values, not their numbers: a timestamp in milliseconds becomes the same
   moment in microseconds, a decimal the same number with another scale, and a row whose value would
-  lose something is set apart. Between other logical types the bare numbers are taken.
+  lose something is set apart. Between other logical types the bare numbers are kept.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)

@@ -1,5 +1,5 @@
-"""Reads one datum at a time, with fastavro. This path decides about the datums that no other path
-is proven for.
+"""Reads one datum at a time, with fastavro. This path takes the datums for which no other path is
+proven.
 
 It tells good datums from bad ones, and gives the reason for each bad one. fastavro gets the schema
 without logical types: dates, times and timestamps are read as numbers, which Arrow converts for
@@ -126,7 +126,7 @@ def default_value(avro: AvroType, value: Any) -> Any:
 
 
 def _default_member(union: Union, value: Any) -> Any:
-    """The value as one of the first branch that it fits, as the specification demands for
+    """The value as a value of the first branch that it fits, as the specification demands for
     defaults."""
     if value is None:
         return None

@@ -31,7 +31,8 @@ Writer = Callable[[pa.Array], list[Fragment]]
 
 EMPTY: Final = pa.scalar(b"", pa.binary())
 DATUM_BYTES_MAX: Final = 2**31 - 1
-"""Most bytes of all datums of a batch: Arrow's offsets have 31 bits."""
+"""All datums of a batch together have at most this many bytes, because Arrow's offsets have 31
+bits."""
 _VIEWS: Final = {"int": pa.int32(), "long": pa.int64()}
 
 

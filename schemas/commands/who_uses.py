@@ -65,7 +65,7 @@ def _ids(client: RegistryAdministration, args: argparse.Namespace) -> list[int]:
     if args.what.isascii() and args.what.isdigit():
         if args.version is not None:
             raise UsageError("--version goes with a subject: an id already names one schema.")
-        client.schema(int(args.what))  # raises if the id is unknown
+        client.schema(int(args.what))  # this raises if the id is unknown
         return [int(args.what)]
     numbers = client.versions(args.what, deleted=True) if args.version is None else [args.version]
     found = [client.version(args.what, each, deleted=True).id for each in numbers]

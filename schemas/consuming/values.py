@@ -1,5 +1,5 @@
-"""Decodes the values of records into Python values: Avro values by the schema id in front; other
-values stay as they are."""
+"""Decodes the values of records into Python values. A value that begins with a schema id is decoded
+by that schema; other values stay as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
-"""Most schemas in memory; values of further schemas are printed as they are."""
+"""At most this many schemas are kept in memory; values of further schemas are printed as they
+are."""
 
 
 class Registry(Protocol):
@@ -120,7 +121,8 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: bytes) -> tuple[str, str]:
-    """A suffix for the value's name, and the text: no suffix and UTF-8, or `_base64` and base64."""
+    """A suffix for the value's name, and the value as text. UTF-8 is taken as text, without a
+    suffix; other bytes become base64, with the suffix `_base64`."""
     try:
         return "", value.decode("utf-8")
     except UnicodeDecodeError:

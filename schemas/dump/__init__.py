@@ -2,10 +2,10 @@
 topic.
 
 Each line of the file is one record, `{"key": {...}, "value": {...}}`. The output of
-kafka-console-consumer for that topic (key, tab, value) can be read as well, and so can the topic
-itself. So a dump can move between our registry and Confluent's, and keeps ids, versions, soft
-deletions, references, levels and modes. Source of the record formats: Confluent's schema-registry
-8, package `storage`.
+kafka-console-consumer for that topic (key, tab, value) and the topic itself can be read as well. So
+a dump can move between our registry and Confluent's, and keeps ids, versions, soft deletions,
+references, levels and modes. Source of the record formats: Confluent's schema-registry 8, package
+`storage`.
 
 Pure modules: `records` (lines <-> records), `contents` (the state that the records describe),
 `restoring` (the steps that bring a registry to the state of a dump, or the reasons why a restore is

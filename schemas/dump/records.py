@@ -91,8 +91,8 @@ def _read_line(text: str, where: str) -> Record:
 
 
 def _columns(text: str, where: str) -> tuple[str, str]:
-    """Key and value of a line of the console consumer, without the columns that it can print before
-    them."""
+    """Key and value of a line of the console consumer, without the columns that the consumer can
+    print before the key."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
         parts.pop(0)

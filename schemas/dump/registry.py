@@ -31,8 +31,8 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     """Everything that the registry lists. Raises the client's errors.
 
     The first request lists the deleted versions too, the second only the live ones. If a version is
-    added or deleted in between, the second answer counts. The level or mode of a subject without
-    versions is not listed.
+    added or deleted in between, what the second answer says is used. The level or mode of a subject
+    without versions is not listed.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -94,8 +94,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back. A mode IMPORT was left by an interrupted restore, so this restore ends
-    it."""
+    """Sets a mode back to what it was before this restore. If that was IMPORT, an interrupted
+    restore had left it so; then the mode is reset instead."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)

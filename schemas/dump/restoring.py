@@ -2,8 +2,8 @@
 restore. Pure.
 
 If an id or a version means another schema in the registry than in the dump, nothing at all is
-restored. Subjects and versions that only the registry has stay. Restoring the same dump a second
-time takes no step, so an interrupted restore is simply repeated.
+restored. Subjects and versions that only the registry has are kept. Restoring the same dump a
+second time takes no step, so an interrupted restore is simply repeated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.schemas.dump.contents import Contents, Key, StoredVersion, in_order
 from skidway.schemas.dump.records import DumpRefused
 
 NAMED_MAX: Final = 5
-"""Most conflicts that a refusal names; it counts the others."""
+"""A refusal names at most this many conflicts, and counts the others."""
 CONTEXT: Final = ":."
 """The name of a subject in another context begins with these characters."""
 LEVEL: Final = "compatibilityLevel"
@@ -104,7 +104,7 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
 
 def supported(contents: Contents, types: Collection[str]) -> Contents:
     """The contents without the parts that `unsupported` names, and without the versions that
-    reference these."""
+    reference such parts."""
     ours = set(types) == {"AVRO"}
     kept = Contents(highest_id=contents.highest_id, modes=dict(contents.modes))
     for each in in_order(contents.versions.values()):
@@ -168,7 +168,7 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 def _spelled(version: StoredVersion) -> Any:
     """A value that is the same for all spellings of a schema. For a text that is no JSON
-    (Protobuf), the text itself."""
+    (Protobuf), this is the text itself."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

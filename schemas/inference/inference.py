@@ -18,13 +18,13 @@ from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
 
 SAMPLE_LINES: Final = 100
-"""Lines from which the format is detected."""
+"""The format is detected from at most this many lines, the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldFound:
-    """A field of the proposal. `place`: as in `order.lines[].price`, with the names that the log
-    uses."""
+    """A field of the proposal. `place`: its place, as in `order.lines[].price`, with the names that
+    the log uses."""
 
     place: str
     type: str

@@ -1,5 +1,5 @@
-"""Turns a shape into an Avro schema that takes the lines which were read, and not more than
-needed."""
+"""Turns a shape into an Avro schema that accepts the lines which were read, and no more than it has
+to accept for that."""
 
 from __future__ import annotations
 

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any, Final
 
 SHAPES_MAX: Final = 10_000
-"""Most places in one log: values at further places are counted and left out."""
+"""A log has at most this many places; values at further places are counted and left out."""
 MEMBERS_MAX: Final = 200
-"""Most names in one object. An object with more names becomes a map, because its names are data."""
+"""An object has at most this many names. An object with more names becomes a map, because its names
+are data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -33,7 +34,7 @@ class Budget:
 
     left: int = SHAPES_MAX
     refused: int = 0
-    """Values for which no shape was left."""
+    """The number of values for which no shape was left."""
 
     def take(self) -> bool:
         """Takes one shape from the budget; False if none is left."""
@@ -78,7 +79,7 @@ class Shape:
 
     def merge(self, other: Shape) -> None:
         """Merges the shape of another place into this one. Both places may be in the same lines, so
-        the result has the larger number of lines: a lower bound."""
+        the result has the larger of the two numbers of lines, which is a lower bound."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count
@@ -143,8 +144,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """The type of a value that is written as text. Only sure types count: `007` is a string, not a
-    number."""
+    """The type of a value that is written as text. In case of doubt it is a string, for example for
+    `007`."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind

@@ -7,23 +7,25 @@ schema, whatever crashes. A log that every registry sees in the same order keeps
     /skidway/schemas/log/0000000002    "id": 1, "schema": "...", "writer": "...", "time": ...}
     ...
 
-Every change is one node that is created once and never altered: creating number n+1 is ZooKeeper's
-compare-and-set. Any number of registries may write at once. Each registry decides on the state
-after entry n and tries to create entry n+1. If another registry was first (the node exists), it
-reads that entry and decides again. A deletion is an entry, too. A registry that lost ZooKeeper's
-answer recognises its own entry by the mark in the node. A registry writes no more entries if the
-log was set back while it ran (a restored backup), or if the log has a gap.
+Every change is one node that is created once and never altered. ZooKeeper creates node n+1 only if
+no such node exists, so creating it is a compare-and-set. Any number of registries may write at
+once. Each registry decides on the state after entry n and tries to create entry n+1. If another
+registry was first (the node exists), it reads that entry and decides again. A deletion is an entry,
+too. A registry that lost ZooKeeper's answer recognises its own entry by a mark that it put into the
+node. A registry writes no more entries if the log was set back while it ran (a restored backup), or
+if the log has a gap.
 
 Reads are answered from memory, which follows the log by a watch on the next number. While ZooKeeper
 is unreachable, the registry still answers reads, and the registration of a schema that its subject
 already has; it answers other writes with 503. If a read finds nothing, the registry asks ZooKeeper
 once for newer entries before it answers 404. While ZooKeeper is unreachable, it answers 503
-instead: another registry may have assigned that id, and a client takes a 404 as final.
+instead: another registry may have written what the client asks for, and a client takes a 404 as
+final.
 
-Ids come from the log alone: the next one is the highest plus one, so they have gaps only where an
-import (mode IMPORT) brought ids of another registry; an id that had a schema never gets another. A
-reference is stored with the id of the schema that it meant when it was made, so every schema stays
-readable, whatever is deleted.
+Ids come from the log alone. The next id is the highest plus one, so there are gaps only where an
+import (mode IMPORT) brought ids of another registry. An id that had a schema never gets another
+schema. A reference is stored with the id of the schema that it meant when it was made, so every
+schema stays readable, whatever is deleted.
 
 Reading order: `refusals` (every error, with its codes), `kept` (a schema under its id), `modes`,
 `changes` (the log's entries), `parsed` (a cache of schemas as types), `state` (the state after the
@@ -33,5 +35,5 @@ that follows the log), `rest/` (HTTP), `passwords` and `authentication` (who may
 `listeners` and `server` (sockets, TLS, and the limits of a connection), `settings`, `program`.
 
 Not here: JSON Schema and Protobuf, contexts other than the default one, metadata and rules of
-schemas, associations (every client accepts the 404).
+schemas, associations (a request for these gets a 404, which every client accepts).
 """

@@ -1,4 +1,5 @@
-"""The interface that answers requests: the store with its log does, or its memory alone."""
+"""The interface that answers requests. The store with its log has this interface. The memory of the
+store alone has it as well."""
 
 from __future__ import annotations
 

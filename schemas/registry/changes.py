@@ -68,7 +68,7 @@ class ModeSet:
     """A mode was set for a subject, or, with subject None, for all subjects without their own. Mode
     None means that the mode was reset.
 
-    `recursive`: every subject's own mode was removed, too.
+    `recursive`: whether every subject's own mode was removed as well.
     """
 
     subject: str | None

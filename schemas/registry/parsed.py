@@ -14,13 +14,13 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
-"""Most characters of all texts whose types are cached. The types take about twenty times as much
-memory."""
+"""The texts whose types are cached have at most this many characters together. The types take about
+twenty times as much memory."""
 NEEDED_MAX: Final = 100
-"""Most schemas that one schema may reference, directly and through others."""
+"""A schema may reference at most this many schemas, directly and through others."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
-"""Most characters of their texts together, because a client that asks for the schema has to read
-all of them."""
+"""The texts of all schemas that a schema references have at most this many characters together,
+because a client that asks for the schema has to read all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Codes: Confluent's REST API reference. A final refusal never has a status 5xx, because clients would
 retry the request for seconds. The messages are our own, except where clients are known to read
-Confluent's.
+Confluent's messages.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """The subject does not exist, or the versions that it has do not count here (softly deleted
-    ones)."""
+    """The subject does not exist, or it has only softly deleted versions, which the request leaves
+    out."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 
@@ -44,7 +44,7 @@ def schema_not_found(schema_id: int | str | None = None) -> Refusal:
 
 
 def subject_was_deleted(subject: str) -> Refusal:
-    """A request to delete a subject softly that is softly deleted already."""
+    """A request to delete softly a subject that is softly deleted already."""
     return NotFound(
         40404,
         f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
@@ -52,14 +52,14 @@ def subject_was_deleted(subject: str) -> Refusal:
 
 
 def subject_not_deleted(subject: str) -> Refusal:
-    """A request to delete a subject for ever that is not softly deleted yet."""
+    """A request to delete for ever a subject that is not softly deleted yet."""
     return NotFound(
         40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
     )
 
 
 def version_was_deleted(subject: str, version: int) -> Refusal:
-    """A request to delete a version softly that is softly deleted already."""
+    """A request to delete softly a version that is softly deleted already."""
     return NotFound(
         40406,
         f"Subject '{subject}' Version {version} was soft deleted. "
@@ -68,7 +68,7 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """A request to delete a version for ever that is not softly deleted yet."""
+    """A request to delete for ever a version that is not softly deleted yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "
@@ -209,7 +209,7 @@ def too_busy() -> Refusal:
 
 
 def body_too_large(limit_bytes: int) -> Refusal:
-    """A request body beyond the limit; the registry does not read it to its end."""
+    """A request body that is larger than the limit; the registry does not read it to its end."""
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 

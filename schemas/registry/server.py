@@ -60,8 +60,8 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Starts our timer. uvicorn calls this after each answer; uvicorn's own timer ends with the
-        next byte."""
+        """Starts our timer. uvicorn calls this after each answer; uvicorn's own timer stops when
+        the next byte arrives."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
@@ -97,8 +97,8 @@ class Protocol(H11Protocol):
         """Closes the connection, unless the registry is still answering a request, or the client is
         still reading the answer.
 
-        A new period begins after each answer. A slow client keeps its connection as long as it goes
-        on reading.
+        The time limit begins anew after each answer. A slow client keeps its connection as long as
+        it goes on reading.
         """
         if self.cycle is not None and not self.cycle.response_complete:
             return

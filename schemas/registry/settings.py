@@ -1,4 +1,5 @@
-"""Settings of `skidway registry run`. A setting that Confluent has too has Confluent's name."""
+"""Settings of `skidway registry run`. Settings that Confluent's registry also has have Confluent's
+names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The state that the log's entries describe: subjects, versions, ids, levels, modes. Pure.
 
 The state after n entries is the same in every registry. `apply` refuses an entry that cannot come
-after the earlier ones (`StateRefused`): a gap in the ids, or two schemas under one id, would mean
-that some other program wrote to the log.
+after the earlier ones (`StateRefused`). For example, a gap in the ids, or two schemas under one id,
+would mean that some other program wrote to the log.
 """
 
 from __future__ import annotations
@@ -128,11 +128,11 @@ class RegistryState:
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference this version and that a live version uses,
-        ascending.
+        """The ids of the schemas that reference this version, ascending. Only schemas that a live
+        version uses are included.
 
-        As long as there are any, this version cannot change, so all of these references mean the
-        same schema.
+        As long as there are such schemas, this version cannot change, so all of these references
+        mean the same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)
@@ -205,8 +205,9 @@ class RegistryState:
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
         # If a schema is registered again under a subject where it was deleted, the new version
-        # replaces the deleted one. A deleted version that is referenced stays, because readers look
-        # for it by subject and version. (Confluent's registry removes it even then.)
+        # replaces the deleted one. A deleted version that is referenced is kept, because readers
+        # look for it by subject and version. (Confluent's registry removes it even if it is
+        # referenced.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

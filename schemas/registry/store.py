@@ -39,11 +39,11 @@ FOLLOW_EVERY_S: Final = 30.0
 """Longest time in seconds between two looks of the follower at the log, in case a watch gets
 lost."""
 AHEAD_MAX: Final = 256
-"""Most entries that are requested at once while catching up."""
+"""At most this many entries are requested at once while catching up."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How many seconds a request waits for other requests that read or write the log: the time of two
-answers of ZooKeeper."""
+"""How many seconds a request waits for other requests that read or write the log: the time that two
+answers of ZooKeeper may take."""
 
 _log = log.get(__name__)
 _conflicts = Counter(
@@ -150,8 +150,8 @@ class Store:
     ) -> Any:
         """Decides, appends the change to the log, and then returns the answer.
 
-        Decides again whenever another registry wrote the entry first. `ahead` runs once, before
-        this write makes other writers wait. Raises refusals.
+        Decides again whenever another registry wrote the log's next entry first. `ahead` runs once,
+        before this write makes other writers wait. Raises refusals.
         """
         self._refuse_if_away()
         if ahead is not None:
@@ -213,7 +213,7 @@ class Store:
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
         try:
-            self._refuse_if_away()  # ZooKeeper may have gone meanwhile
+            self._refuse_if_away()  # ZooKeeper may have become unreachable meanwhile
             yield
         except (Unreachable, StateRefused) as error:
             _log.warning("registry_log_failed", reason=str(error), entries=self._read)
@@ -222,7 +222,8 @@ class Store:
             self._log_lock.release()
 
     def _append(self, change: Change) -> bool:
-        """Appends the change; False if another was first. The caller holds `_log_lock`."""
+        """Appends the change; False if another registry's entry was first. The caller holds
+        `_log_lock`."""
         number, writer = self._read + 1, uuid.uuid4().hex
         try:
             content = encode(LoggedChange(change, writer, self._clock.time_ms()))

@@ -2,9 +2,8 @@
 
 Each write of a registry creates the node of the next number. Nodes are never altered, so if two
 registries write at the same time, ZooKeeper lets only one of them create the node. Every wait is
-bounded. If ZooKeeper does
-not answer a request in time, `Unreachable` is raised; the request may have taken effect all the
-same.
+bounded. If ZooKeeper does not answer a request in time, `Unreachable` is raised; even then, the
+request may have taken effect.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class ZookeeperLog:
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
-        """Creates the entry with that number; False if it exists already. It may then be our own,
-        from a request whose answer was lost."""
+        """Creates the entry with that number; False if it exists already. An entry that exists may
+        be our own, from a request whose answer was lost."""
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:

@@ -16,9 +16,9 @@ lines have:
         agent had read
 
 A bucket that no delta between L's `at` and S touched holds no such line. As long as there is no S,
-every later delta may hold such lines; so while both agents are heard, no bucket is cleared. If the
-agent set bytes apart before a seal, the seal does not vouch that these bytes were read, because
-they may be read later. So this seal is no S.
+every later delta may hold such lines; so while both agents are heard, no bucket is free of doubt.
+If the agent set bytes apart before a seal, the seal does not vouch that these bytes were read,
+because they may be read later. So this seal is no S.
 
 The times order the messages of two agents by the clock of their host. If that clock was set back
 between two messages, a second rule still holds: a line has only one event time, so a bucket in
@@ -40,8 +40,8 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines twice: above `after`
-    and below `before` (None: no end yet)."""
+    """The range of (epoch, number) in which an agent's deltas may count lines twice: later than
+    `after` and earlier than `before` (None: no end yet)."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None

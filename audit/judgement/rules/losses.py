@@ -1,4 +1,4 @@
-"""Losses: finds the buckets to which lines may belong that an agent declared lost. Pure."""
+"""Losses: finds the buckets that may contain lines which an agent declared lost. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _of_loss(
     prior = before[-1] if before else None
     begin, end = _span(facts, note, prior)
     inside = (begin is None or start + size > begin) and start <= end
-    if not inside:  # it may be older than lines that came between
+    if not inside:  # lines of the bucket may still have come before the loss
         inside = _touched_between(tallies, agent, note, prior)
     if inside:
         lost = loss.certainty is Certainty.LOST

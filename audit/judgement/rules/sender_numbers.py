@@ -27,8 +27,8 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket: each delta names the delta before that touched the
-    bucket."""
+    """Findings on missing deltas of one bucket: each delta names the last earlier delta that
+    touched the bucket."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
@@ -69,8 +69,8 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """Whether a seal proves that no message of the epoch in `key` counts records of the bucket that
-    begins at `start`. The seal is of a later epoch of the same agent."""
+    """Whether a seal of a later epoch of the same agent proves that no message of the epoch in
+    `key` counts records of the bucket that begins at `start`."""
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]

@@ -1,4 +1,4 @@
-"""Compares a schema with the subject's earlier versions. Deleted versions do not count."""
+"""Compares a schema with the subject's earlier versions. Deleted versions are left out."""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ def reset_level(state: RegistryState, subject: str | None) -> Decision:
 
 
 def mode_set_for(state: RegistryState, subject: str) -> Mode:
-    """The subject's own mode, or READONLY_OVERRIDE for all. Raises `NotFound`."""
+    """The subject's own mode, or READONLY_OVERRIDE if that is set for all subjects. Raises
+    `NotFound`."""
     if state.mode(None) is Mode.READONLY_OVERRIDE:
         return Mode.READONLY_OVERRIDE
     if subject not in state.modes:
@@ -85,8 +86,8 @@ def set_mode(
 ) -> Decision:
     """Sets a mode; the answer repeats the mode.
 
-    Without `force`, IMPORT and FORWARD are allowed only if no schema is live: imported schemas have
-    given ids, and other schemas may have these ids.
+    Without `force`, IMPORT and FORWARD are allowed only if no schema is live: imported schemas
+    bring their ids, and other schemas may already have these ids.
     """
     asked = body.get("mode")
     try:

@@ -76,8 +76,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """The newest of these versions that has the schema. A version with the schema's last written id
-    comes first."""
+    """The newest of these versions that has the schema. A version with the id that was written last
+    for the schema is preferred."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
@@ -130,7 +130,7 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # the number of a deleted version
+    if state.referenced_by(subject, version):  # it is the number of a deleted version
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)

@@ -31,7 +31,8 @@ from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_m
 from skidway.schemas.registry.store import Store
 
 REQUESTS_MAX: Final = 500
-"""Most requests at once; further requests are answered with 503, and clients try again."""
+"""At most this many requests run at once; further requests are answered with 503, and clients try
+again."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 32
 """Threads for writes and refreshes: one of them talks with ZooKeeper, and the others wait for that

@@ -22,11 +22,11 @@ from skidway.schemas.registry.refusals import (
 from skidway.schemas.registry.rest.headers import check_headers
 
 BODY_BYTES_MAX: Final = 4 << 20
-"""Most bytes of a request body: enough for the largest schema that the store takes, with every
-quote escaped."""
+"""A request body has at most this many bytes, which is enough for the largest schema that the store
+takes, with every quote escaped."""
 BODY_WITHIN_S: Final = 30.0
-"""Longest time in seconds for a body to arrive. Otherwise a client that never ends its body would
-hold one of the program's few connections for ever."""
+"""Longest time in seconds for a body to arrive. Without this limit, a client that never ends its
+body would hold one of the program's few connections for ever."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (
@@ -39,7 +39,7 @@ ACCEPTS_UNKNOWN: Final = (
 class Call:
     """One request. The names of its path are decoded; the body is {} if there is none.
 
-    `accepts_unknown`: the client accepts keys that would break older clients.
+    `accepts_unknown`: whether the client accepts keys that would break older clients.
     """
 
     names: Mapping[str, str]

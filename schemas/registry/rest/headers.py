@@ -19,7 +19,7 @@ PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "applica
 of these."""
 CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
 RANGES_MAX: Final = 100
-"""Most media ranges of an Accept header that are read."""
+"""At most this many media ranges of an Accept header are read."""
 
 
 def check_headers(method: str, headers: Mapping[str, str]) -> None:

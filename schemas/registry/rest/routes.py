@@ -11,7 +11,8 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits`: the route always needs the log, so trying memory first is useless."""
+    """A route. `waits`: whether the route always needs the log, so that trying memory first is
+    useless."""
 
     method: str
     path: str

@@ -107,7 +107,7 @@ def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
         try:
             return {"schema": state.parsed.of(kept).inlined()}
         except SchemaInvalid:
-            pass  # this version cannot read the schema: give its text
+            pass  # this version cannot read the schema, so its text is given as it is
     answer: dict[str, Any] = {"schema": kept.text}
     if kept.references:
         answer["references"] = [
