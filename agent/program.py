@@ -254,8 +254,8 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
-        # Seven arguments: what is made before the brokers answer, and outlives what is made with
-        # them.
+        # Seven arguments: these objects are made before the brokers answer, and outlive the objects
+        # that are made afterwards.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -314,7 +314,7 @@ class RunningAgent:
 
     def drain(self) -> Drained:
         """Runs turns until the last word is said on every topic, or the shutdown; then ends as
-        `run`.
+        `run` does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
@@ -328,7 +328,9 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """For the thread that answers scrapes: the sum over many files is too slow for a turn."""
+        """The pending bytes, computed on the thread that answers scrapes: the sum over many files
+        is too slow for a turn.
+        """
         return self._loop.pending_bytes
 
     def _settle(self) -> None:

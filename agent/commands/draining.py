@@ -2,8 +2,9 @@
 
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
-This is the running agent with another end. It ends when every topic has its last word
-(`accounts.leaving`), or when the time is over; in that case it first settles what is on its way.
+This works like the running agent, but it ends by itself: when every topic has its last word
+(`accounts.leaving`), or when the time is over. In the second case it first settles what is on its
+way.
 """
 
 from __future__ import annotations

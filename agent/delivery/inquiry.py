@@ -121,7 +121,7 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # not decided yet
-        # by file: the count of news at that time, the records
+        # by file: the count of news when its records were last gathered, and these records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided
@@ -332,7 +332,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """The pieces of missing parts, each with its reading, or why it cannot be sent."""
+        """The pieces of missing parts, each with its reading, or with the reason why it cannot be
+        sent.
+        """
         recipe = self._sendable(asked, tracked)
         if recipe is None:
             return [(p, "; the settings do not say any more how to send it") for p in missing]
@@ -356,9 +358,8 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The intent's settings in the present program, or else the file's present settings.
-
-        None if the present program can send by neither.
+        """The recipe by which missing records are sent: the intent's settings with the present
+        program, or else the file's present settings. None if the present program can use neither.
         """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
@@ -398,8 +399,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Launches the flight of a part, behind those of the file's earlier bytes. Returns the part
-        if it is sent.
+        """Launches the flight of a part, behind the flights of the file's earlier bytes. Returns
+        the part if it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -461,7 +462,7 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; returns the checkpoint behind it."""
+    """Moves the read position over a part; returns the checkpoint at its end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

@@ -11,7 +11,7 @@ links       what links led to, one after the other, in other directories
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 mounts      known files whose file system is not there yet
-likeness    gathers that evidence: compares what lies at a path now with known files
+likeness    gathers the evidence for same_file: compares what lies at a path now with known files
 rotations   files that were rotated away before anybody looked, directory by directory
 look        one directory at one look, and what was found
 history     what became of the files that lay at a path
@@ -35,9 +35,10 @@ handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 
 The agent tails a file because a look through the patterns finds it; events only make the look
-earlier. If a link leads to the file, the directory in which the file really lies counts: that one
-is watched, listed, and searched for rotated files. Two looks at a meant path (one that a pattern
-matches) find the same file, or another one, or nobody knows (same_file). If it is another one,
-rotation has renamed the first file in between, and the agent looks for it beside the path
-(rotations). So the agent misses nothing that is still on the host, and declares what is gone.
+earlier. If a link leads to the file, the agent watches the directory in which the file really lies,
+lists it, and searches it for rotated files. Two looks at a meant path (one that a pattern matches)
+may find the same file or two different files, and sometimes nobody can know which (same_file). If
+they find different files, rotation has renamed the first file in between, and the agent looks for
+it beside the path (rotations). So the agent misses nothing that is still on the host, and declares
+what is gone.
 """

@@ -36,7 +36,7 @@ def born_of(descriptor: int) -> int | None:
 
 
 def born_at(path: str, inode: int) -> int | None:
-    """When the inode at a path was made, if it is this one; ns since 1970, None if unknown."""
+    """When this inode was made, if it lies at the path; ns since 1970, None if unknown."""
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 
 

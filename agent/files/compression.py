@@ -31,7 +31,7 @@ good.
 
 
 class Compression:
-    """Owns nothing: it moves known files, and births notes what cannot be opened."""
+    """Owns nothing: it moves known files, and `births` notes the files that cannot be opened."""
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
         self._host = host

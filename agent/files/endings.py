@@ -1,4 +1,6 @@
-"""How file ids end: read to the end, replaced, or gone; and how long they are watched then."""
+"""How file ids end (read to the end, replaced, or gone), and how long the agent watches the files
+after that.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ CHANGED: Final = "the bytes before the position are others than were read"
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """If a file vanishes unseen, none of its bytes is lost if all of them were promised, and if it had
-stood still for at least STILL_S and for STILL_FACTOR times as long as nobody looked.
+stood still for at least STILL_S and for STILL_FACTOR times the time during which nobody looked.
 """
 
 CLOCK_SET_S: Final = 5.0
@@ -73,7 +75,7 @@ class Endings:
         self._handles.drop(tracked.file)
 
     def lose(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends a file id; an unknown number of its bytes was not read."""
+        """Ends a file id, and declares that an unknown number of its bytes was not read."""
         tracked.tally.lost += max(tracked.size - tracked.promised, 0)
         self._news.lose(tracked, reason)
         self.end(tracked)

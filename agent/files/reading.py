@@ -219,7 +219,7 @@ class FileReader:
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
         """Notes size and time of change. Returns False if the file was cut. A new time of change
-        without growth is left for the next look: a write sets the time before the size.
+        without growth is left for the next look, because a write sets the time before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -301,7 +301,9 @@ class FileReader:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the first bytes are as before; nobody writes to a decompressed file."""
+    """Whether the first bytes are as before. A decompressed file is not checked, because nobody
+    writes to it.
+    """
     if isinstance(handle, Decompressed):
         return True
     print_ = tracked.birth.fingerprint

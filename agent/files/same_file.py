@@ -13,9 +13,9 @@ the strongest first:
     it lies where it lay, or where rotation puts it                       same
     else                                                                  unknown
 
-`same` says nothing about the bytes: the same file may have been truncated or rewritten. Unknown is
-an answer of its own: the agent may read again what it has read before, and declares that; it leaves
-out nothing.
+`same` says nothing about the bytes: the same file may have been truncated or rewritten. If the
+answer is unknown, the agent leaves out nothing: it may read again what it has read before, and
+declares that.
 """
 
 from __future__ import annotations

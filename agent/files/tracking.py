@@ -9,8 +9,8 @@
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, and nobody knows             the same, and bytes perhaps delivered twice declared
-    on another device after a start, else     the same id: the machine numbers its disks anew
-    alike by name, inode and bytes
+    after a start, on another device, but     the same id: the machine numbers its disks anew
+    with the same name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
 
 A loss is declared once, when it is noticed, with its reason; nothing is ever skipped in silence.
@@ -87,7 +87,7 @@ class Tracker:
         self.linked_directories: frozenset[str] = frozenset()
         """The directories of files that links lead to: only a watch there reports their events."""
         self._forget_at = 0.0
-        self.flying: dict[int, TrackedFile] = {}  # with flights
+        self.flying: dict[int, TrackedFile] = {}  # the files that have flights
         self.has_lost: Callable[[int], bool] = lambda _file: False  # whether bytes of it were lost
 
     # --- what others see ----------------------------------------------------------------------

@@ -12,7 +12,7 @@
 One object, one thread; every part that keeps something has one owner here (`parts` makes them).
 Nothing is sent until the transaction with its intent is durable. When the disk is full the loop
 keeps the transaction as it is and tries it again. Until that transaction succeeds, the loop gathers
-nothing new and sends nothing that it promises.
+nothing new and sends nothing that the transaction promises.
 """
 
 from __future__ import annotations
@@ -127,12 +127,16 @@ class Loop:
 
     @property
     def last_words(self) -> int:
-        """How many topics have a last word that was said since the start and holds."""
+        """How many topics have a last word that was said since the agent started and was not taken
+        back.
+        """
         return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics without a last word that was said since the start, is durable, and holds."""
+        """The topics that lack a last word: one that was said since the agent started, is durable,
+        and was not taken back.
+        """
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
@@ -184,7 +188,9 @@ class Loop:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was promised is settled, counted, said and published."""
+        """Whether all that was promised is settled and counted, and all messages about it are
+        published.
+        """
         return (
             self._unwritten is None
             and self._replay.is_over
@@ -203,7 +209,8 @@ class Loop:
     def pending_bytes(self) -> int:
         """Bytes of all files that are not settled now. Any thread may ask.
 
-        Nothing is locked: for a file in the middle of a step it may be off by one reading.
+        Nothing is locked, so the number may be off by one reading for a file that the loop is
+        working on.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 

@@ -7,9 +7,9 @@ own, and the audit calls every bucket unknown that the new epoch touches before 
 the copy had promised of such a file is read again. Counts of the copy are not published again: the
 newer state has published them.
 
-A file that had ended keeps its id, since its inode may already belong to a newer id. What was
-promised of it is handled as after any crash: the same bytes, checked by CRC, are sent again, or
-read back from the brokers.
+A file id that had ended stays as it is, since its inode may already belong to a newer id. What was
+promised of it is handled as after any crash: the bytes are sent again if they still have their CRC;
+otherwise the agent reads back from the brokers which records arrived.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ Read = Callable[[int, int], bytes]
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63: signed everywhere."""
+    """A random id, above 0 and below 2^63, because it is stored as a signed number everywhere."""
     return secrets.randbits(ID_BITS) or 1
 
 

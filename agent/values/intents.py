@@ -3,7 +3,7 @@
 An intent is durable before any of its bytes is first sent. It ends at the end of the last whole
 record, so that framing has no memory across it. After a crash the intents that the checkpoint has
 not passed are sent again by their recipes, if the bytes still have their CRC and the program still
-does the same with them; reading goes on behind the last of them.
+makes the same records of them. Reading goes on behind the last intent.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class TrackedFile:
     source: int | None = None  # index among the sources; None: no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
-    is_unwatched: bool = False  # it changed before the first look since the start
+    is_unwatched: bool = False  # it changed before the agent's first look
     flights: list[Flight] = field(default_factory=list)  # few; an empty deque takes 600 bytes
 
     @property
