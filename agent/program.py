@@ -157,7 +157,7 @@ def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What cluster and registry said at the start."""
+    """What cluster and registry said when the agent started."""
 
     cluster: Cluster
     destinations: list[Destination]

@@ -1,4 +1,4 @@
-"""Asks the cluster and the registry for what a start needs: topics, ids, schemas.
+"""Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
 If the cluster or the registry is down when the agent starts, the agent waits, reads nothing and
 says so. Nothing is lost, because the files are the buffer.

@@ -107,8 +107,8 @@ class Inquiry:
         agent: int,
         past_at: float,
     ) -> None:
-        """past_at: the monotonic time after which nothing sent before the start can arrive any
-        more.
+        """past_at: the monotonic time after which nothing that was sent before the agent started
+        can arrive any more.
         """
         # Eight arguments: deciding about an intent concerns files, presses and progress alike.
         self._tracker = tracker

@@ -157,8 +157,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: nothing new from before the start can arrive any
-        more.
+        """Takes what has arrived. is_past: nothing new that was sent before the agent started can
+        arrive any more.
         """
         if self.is_over:
             return

@@ -124,8 +124,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When the file was looked at last (ms); if not since the start, the time of its topic's
-        last seal.
+        """When the file was looked at last (ms); if not since the agent started, the time of its
+        topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

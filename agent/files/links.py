@@ -33,8 +33,8 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over where known files lay before the start: (path of the link, real path), the
-        newest last.
+        """Takes over where known files lay before the agent started: (path of the link, real path),
+        the newest last.
         """
         self._led = dict(found)
 

@@ -167,7 +167,7 @@ class Look:
             return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
         first = self.since.get(self.moment.sources[index].topic, now_ms)
         if self.before_ms is not None:
-            first = self.before_ms  # nothing of the directory was known at the start
+            first = self.before_ms  # nothing of the directory was known when the agent started
         return min(first, now_ms) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -13,8 +13,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since it was last taken. doubts: by topic, how often since the start a file
-    turned out to differ from what was read of it.
+    """What has changed since it was last taken. doubts: by topic, how often since the agent started
+    a file turned out to differ from what was read of it.
     """
 
     born: list[TrackedFile] = field(default_factory=list)

@@ -41,7 +41,9 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and the flight that it begins. is_new: it was not promised before the start."""
+    """A reading, and the flight that it begins. is_new: it was not promised before the agent
+    started.
+    """
 
     tracked: TrackedFile
     reading: Reading

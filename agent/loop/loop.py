@@ -274,7 +274,7 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """Readings: promises from before the start first, then what is new."""
+        """Readings: first promises from before the agent started, then new ones."""
         if not self.outbound.has_room or self._refused.is_full:
             return []
         taken = [*self._replay.take(now), *self._inquiry.take(now)]

@@ -146,7 +146,7 @@ class TrackedFile:
     tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
-    is_seen: bool = False  # since the start
+    is_seen: bool = False  # by a look since the agent started
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
@@ -207,7 +207,7 @@ class TrackedFile:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether promises from before the start wait to be sent again."""
+        """Whether promises from before the agent started wait to be sent again."""
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
