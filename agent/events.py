@@ -18,7 +18,7 @@ from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
 
 NAMES_MAX = 5
-"""Partitions named in one line of the log."""
+"""The most partitions named in one line of the log."""
 
 _log = log.get(__name__)
 

@@ -76,7 +76,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health says; its parts are replaced as a whole, and read by another thread.
+    """What /health says; its parts are only replaced as a whole, because another thread reads them.
 
     pending: returns how many bytes are not settled; None until the loop exists.
     """

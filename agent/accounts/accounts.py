@@ -55,8 +55,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Goes on with the counts of the last run. If their buckets have another size, cuts them
-        into deltas of their own first.
+        """Goes on with the counts of the last run. If they were counted in buckets of another size,
+        first cuts them into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)

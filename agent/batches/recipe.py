@@ -161,7 +161,8 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of these intents, and may have taken later ones since."""
+    """Whether a broker refused a record of these intents, and may have taken later records since.
+    """
     return recipe.program.endswith(_REFUSED)
 
 

@@ -73,7 +73,9 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The outcome in words. Raises NotDrained with all that the outcome means for the audit."""
+    """The outcome in words. Raises NotDrained, whose text says what the outcome means for the
+    audit.
+    """
     if drained.full_reason is not None:
         raise NotDrained(
             f"not drained: {drained.full_reason}: make room and drain again, before the host is"

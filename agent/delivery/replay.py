@@ -95,7 +95,9 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why the intent cannot be replayed, whatever its bytes are; None if its bytes decide."""
+        """Why the intent cannot be replayed, whatever its bytes are; None if that depends on its
+        bytes.
+        """
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"
         if recipe is not None and has_refusal(recipe):

@@ -37,7 +37,9 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: nothing more of it will be read."""
+    """Records of a partition that cannot be read. is_over: nothing more of the partition will be
+    read.
+    """
 
     tp: TopicPartition
     reason: str

@@ -1,6 +1,6 @@
 """The host's files: finding them, knowing them, reading them.
 
-host        what the agent asks of the operating system; tests have another one
+host        what the agent asks of the operating system; tests have a host of their own
 operating_system  implements `host` with the calls of this machine
 birth_times when an inode was made: what tells a file from the next one that gets its inode
 patterns    which paths a source's patterns match
@@ -18,13 +18,13 @@ history     what became of the files that lay at a path
 stillness   whether generations were being renamed while a directory was looked at
 watching    events of the operating system, which only make looks earlier
 compression which known file a compressed one holds
-decompressed, plain_sizes  its plain bytes, and how many they are
+decompressed, plain_sizes  the plain bytes of a compressed file, and how many they are
 copies      of logs: left alone, or read from where their original was cut
 known       all known files: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end
 host_files  the owners of all that is known, in one value
-recognition what a file that is there is: new, the same, a copy, another one, rewritten
+recognition what a file found on the host is: new, the same, a copy, another one, rewritten
 tracking    a look: from the files that lie there, and those that do not, to file ids; like
             recognition and reading, it reports with a reason which files were cut or vanished
 sighting    what a look found, and for which source

@@ -114,8 +114,8 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """All that a rotation would change there. It has births too: the newest file may have the
-        inode of a deleted one.
+        """All that a rotation would change there. It includes times of birth, because the newest
+        file may have the inode of a deleted one.
         """
         names = ((name, member.inode) for name, member in self.members.items())
         here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())

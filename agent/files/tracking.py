@@ -8,7 +8,7 @@
     found nowhere, not held open              its unread bytes are declared lost, without an end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
-    known inode, and nobody knows             the same, and bytes perhaps delivered twice declared
+    known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
     after a start, on another device, but     the same id: the machine numbers its disks anew
     with the same name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
@@ -88,7 +88,7 @@ class Tracker:
         """The directories of files that links lead to: only a watch there reports their events."""
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights
-        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether bytes of it were lost
+        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether a file id lost bytes
 
     # --- what others see ----------------------------------------------------------------------
 
@@ -163,7 +163,9 @@ class Tracker:
         return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight: its bytes are on their way, or set apart in their place in the order."""
+        """Adds a flight, whose bytes are on their way, or are set apart and keep their place in the
+        order.
+        """
         tracked.flights.append(flight)
         self.flying[tracked.file] = tracked
 

@@ -1,11 +1,11 @@
 """New file ids for an adopted state that was an older copy.
 
 The newer state may have sent what lies behind the copy's positions, under the same file ids. If the
-logs were restored as well, other bytes may lie there now. So each file that is still read gets a
-new id, which begins at the copy's checkpoint: lines that are read again count as lines of their
-own, and the audit calls every bucket unknown that the new epoch touches before its first seal. What
-the copy had promised of such a file is read again. Counts of the copy are not published again: the
-newer state has published them.
+logs were restored as well, other bytes may lie behind these positions now. So each file that is
+still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
+count as lines of their own, and the audit calls every bucket unknown that the new epoch touches
+before its first seal. What the copy had promised of such a file is read again. Counts of the copy
+are not published again: the newer state has published them.
 
 A file id that had ended stays as it is, since its inode may already belong to a newer id. What was
 promised of it is handled as after any crash: the bytes are sent again if they still have their CRC;

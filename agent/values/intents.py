@@ -1,9 +1,9 @@
 """Intents: which bytes of a file are promised to be sent, and as what.
 
 An intent is durable before any of its bytes is first sent. It ends at the end of the last whole
-record, so that framing has no memory across it. After a crash the intents that the checkpoint has
-not passed are sent again by their recipes, if the bytes still have their CRC and the program still
-makes the same records of them. Reading goes on behind the last intent.
+record, so that no intent needs bytes of another one to be framed. After a crash the intents that
+the checkpoint has not passed are sent again by their recipes, if the bytes still have their CRC and
+the program still makes the same records of them. Reading goes on behind the last intent.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position below which every byte is settled, and the evidence there."""
+    """The position below which every byte is settled, and the evidence about the bytes before it.
+    """
 
     position: int
     prefix_crc: int

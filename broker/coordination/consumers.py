@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset. time_ms: when it was committed, 0 if unknown. version: of its node."""
+    """A committed offset. time_ms: when it was committed, 0 if unknown. version: its node's."""
 
     offset: int
     metadata: str = ""

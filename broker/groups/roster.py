@@ -58,8 +58,8 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request does not come from this member; None if it does, and then the member counts
-        as heard of.
+        """Why a request cannot come from this member; None if it can. In that case the member is no
+        longer `unheard`.
         """
         if instance_id is not None:
             current = self._static.get(instance_id)

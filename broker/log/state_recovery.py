@@ -51,7 +51,7 @@ def epochs_of(
     """The epochs in the file and in the scanned segments; without a file, those of the whole log.
 
     An epoch's entry is durable before its first record counts as flushed, so an epoch that the file
-    lacks is behind the recovery point, and was scanned.
+    lacks begins at or above the recovery point, and was scanned.
     """
     known = leader_epochs.read(opening.directory)
     epochs = LeaderEpochs(known or ())

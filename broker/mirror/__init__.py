@@ -4,7 +4,7 @@
     rounds      compares the source's topics with ours: what to create, extend (pure)
     follower    one partition: checked, followed, interrupted, stopped         (pure)
     partition   one partition: its follower, the log that it fills, its trouble
-    surroundings  what a source needs around it: a client there, and this broker
+    surroundings  what a source needs around it: a client of its cluster, and this broker
     topics      one source cluster: creates and extends its topics here        (loop)
     bounds      asks the source where a partition begins and ends              (loop)
     progress    our position, committed to the source as a group's offsets     (pure)

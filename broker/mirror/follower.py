@@ -8,7 +8,8 @@ follower knows where its log ends and which batch is just below; it never guesse
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
 If the source begins above our end, its first batch is looked at before the gap is named: the
-source's log start may lie inside a batch, and then fewer offsets are missing than it says.
+source's log start may lie inside a batch, and then fewer offsets are missing than the log start
+says.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption: the batch below is checked again before it goes on.
+        """Notes an interruption: the batch below is checked again before copying goes on.
 
         A gap that is just being stored will be found again, and is not named twice.
         """
@@ -157,7 +158,9 @@ class Follower:
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """What to do if the source has no batch (yet) at the offset sought. If all that it had has
-        expired, and its log begins there, the gap is named without waiting for the next batch."""
+        expired, and its log begins at that offset, the gap is named without waiting for the next
+        batch.
+        """
         if self._source_start is None or high_watermark > self._source_start:
             return None
         return self._name_gap(self._source_start, EXPIRED)
@@ -176,8 +179,8 @@ class Follower:
     def gap_named(self, end: int) -> None:
         """Goes on behind a gap that is now stored.
 
-        If the source still has the batch below the gap, that is compared again: until the next
-        batch is here, nothing else would show that the source has another history.
+        If the source still has the batch below the gap, this batch is compared again, because
+        nothing else would show, before the next batch comes, that the source has another history.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:

@@ -6,7 +6,7 @@
 and **valid until the turn ends**. The bytes behind the last whole frame are copied out at the end
 of the turn and put in front of the next receive. In this way a stream of small frames is handled in
 large pieces, wherever the kernel cuts it. A frame that is not whole even then is assembled in
-memory of its own, into which the rest is received directly: each byte is copied out and back at
+memory of its own, into which the rest is received directly. So each byte is copied out and back at
 most once.
 
 A length that is negative or above the limit is refused before anything is allocated, and memory
