@@ -161,8 +161,7 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of these intents, and may have taken later records since.
-    """
+    """Whether a broker refused a record of these intents, and may then have taken later records."""
     return recipe.program.endswith(_REFUSED)
 
 

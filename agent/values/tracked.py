@@ -70,8 +70,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position below which every byte is settled, and the evidence about the bytes before it.
-    """
+    """The position below which every byte is settled, and the evidence about these bytes."""
 
     position: int
     prefix_crc: int
