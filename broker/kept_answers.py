@@ -31,7 +31,7 @@ class KeptAnswers:
     """Owned by the loop; evicts the least recently used answers first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """`pictures` returns the snapshots that answers are made from now."""
+        """`pictures` returns the current snapshots, from which answers are made."""
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()

@@ -99,7 +99,7 @@ class Accounts:
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # declared already, perhaps before the last start
+            return  # it was declared already, perhaps by an earlier process
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(

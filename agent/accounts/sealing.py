@@ -68,7 +68,7 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # closed and gone since
+            continue  # the file id was closed, and is gone since
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:

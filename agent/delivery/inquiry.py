@@ -120,7 +120,7 @@ class Inquiry:
         self._agent = agent
         self._past_at = past_at
         self._asked: list[_Asked] = []
-        self._searching: list[_Asked] = []  # not decided yet
+        self._searching: list[_Asked] = []  # the intents that this search looks for
         # by file: the count of news when its records were last gathered, and these records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0

@@ -36,7 +36,7 @@ class Endings:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # not closed yet
+        self.ended: dict[int, TrackedFile] = {}  # those that are not closed yet
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check it
         self._now = 0.0
         self._now_ms = 0

@@ -6,8 +6,8 @@ other files may have lain there, and rotation may have renamed them to names suc
 if a look finds another file than the last look did, or none, it goes through the names in that
 directory, or in the directory that the path's link leads to. An unknown generation is
 
-    read        if it was made and changed no earlier than the last look (before, it did not exist, or
-                was the file that the look found), and before the file that lies there now
+    read        if it was made and changed no earlier than the last look (before, it did not exist,
+                or was the file that the look found), and before the file that lies there now
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
@@ -361,8 +361,8 @@ class Rotations:
 
 
 def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
-    """Whether it was made since the last look and, as far as the clock tells, before what lies at
-    the path now.
+    """Whether the file `there` was made since the last look and, as far as the clock tells, before
+    the file that lies at the path now.
     """
     since_ns = (since_ms - SLACK_MS) * 1_000_000
     if there.born_ns is None or now.born_ns is None:

@@ -138,7 +138,7 @@ class TrackedFile:
     state: FileState = FileState.OPEN
     announced: bool = False
     announced_ms: int = 0
-    length: int | None = None  # the final one, from ENDED on
+    length: int | None = None  # the final length, from ENDED on
     changed_ns: int | None = None  # when it changed last, as of its last look
     # From here on nothing is durable: it is made anew at start.
     read_position: int = 0

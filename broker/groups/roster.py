@@ -47,7 +47,7 @@ class Roster:
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
-        """Whether it shares a protocol with all members."""
+        """Whether the joining member shares a protocol with all members."""
         names = {each.name for each in joining.protocols}
         if not self.members:
             return bool(joining.protocol_type) and bool(names)

@@ -415,7 +415,7 @@ class LogManager:
         return points, starts
 
     def _place(self, wanted: Sequence[NewLog]) -> list[LogDirectory] | None:
-        """The directory with the fewest partitions, for each; None if all are offline."""
+        """For each new log, the directory with the fewest partitions; None if all are offline."""
         counts = dict.fromkeys(self._online(), 0)
         if not counts:
             return None

@@ -12,7 +12,7 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
 
 A batch with a used sequence and another CRC (computed over the bytes as the producer sent them) is
 no duplicate: if a producer mixes up its batches, it must not be told that this one is stored. It
-gets OutOfOrderSequence, on which it drains and begins anew.
+gets OutOfOrderSequence, and then waits for its batches in flight and begins anew.
 
 Entries are immutable, so a failed append is undone by putting the old entry back. The state is
 derived from the log; a snapshot (`.producers`) only saves reading all of it::

@@ -110,7 +110,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # from a log end that is gone, or from an earlier clean stop
+            path.unlink()  # it is of a log end that is gone, or of an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

@@ -63,7 +63,7 @@ class MirrorSource:
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        self._moved: set[TopicPartition] = set()  # sought or removed in this turn
+        self._moved: set[TopicPartition] = set()  # partitions sought or removed in this turn
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None
