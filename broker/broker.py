@@ -109,7 +109,7 @@ class Broker:
         """Counts a batch that was refused.
 
         While the log directory of the partition is full, the full disk is counted as the reason: if
-        one batch of an idempotent producer did not fit, the batches behind it are out of order only
+        one batch of an idempotent producer did not fit, the batches after it are out of order only
         because of that.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))

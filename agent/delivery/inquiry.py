@@ -16,7 +16,7 @@ part. Parts that are not sent keep their recipe, so that they are read back agai
 part keeps the `read_ms` of its intent.
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
-Records are not sent if they would lie behind later records of their file. Since the settings are
+Records are not sent if they would come after later records of their file. Since the settings are
 the same, this concerns only records that a broker had refused, or that the present program sends to
 another partition because it rejects other lines or finds another key.
 """

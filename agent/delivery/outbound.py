@@ -83,7 +83,7 @@ class Refusal:
 
     @property
     def end(self) -> int:
-        """The position behind its last byte."""
+        """The position after its last byte."""
         return self.first + self.length
 
     def land(self) -> None:

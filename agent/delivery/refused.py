@@ -8,7 +8,7 @@
 
 "Sent before" means that the answer to an attempt was lost, or that the intent is from before the
 agent's start. A record counts as found if readers of the log keep it. Readers drop a record that
-lies behind later records of its file; only an attempt that was under way for long can have put it
+comes after later records of its file; only an attempt that was under way for long can have put it
 there.
 
 Meanwhile the record's intent waits. The records behind it wait only for the transaction that marks

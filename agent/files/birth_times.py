@@ -1,6 +1,6 @@
 """The time at which an inode was made distinguishes a file from the next one that gets its inode.
 
-The kernel gives the inode of a deleted file to the next one; ext4 does so at once. statx(2) says
+The kernel gives the inode of a deleted file to the next one; ext4 gives it at once. statx(2) says
 when the inode was made, on ext4, XFS, Btrfs, F2FS, ZFS and tmpfs; Python's os.stat does not show it
 on Linux. If the C library, the kernel or the file system has no such time, the answer is None.
 """

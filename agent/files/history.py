@@ -183,7 +183,7 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file is still there: then the agent reads that one."""
+        """Whether the plain file is still there: then the agent reads the plain one."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(

@@ -26,7 +26,7 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether what was found is the known file; reads its bytes where they decide.
+    """Whether what was found is the known file; reads its bytes if the answer depends on them.
 
     Raises OSError if they cannot be read.
     """

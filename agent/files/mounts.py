@@ -50,7 +50,7 @@ class Mounts:
                 self._away[directory] = known
 
     def is_away(self, tracked: TrackedFile) -> bool:
-        """Whether the file is one of those that are waited for."""
+        """Whether the agent waits for the file's file system."""
         waiting = self._away.get(os.path.dirname(tracked.location), ())
         return any(each is tracked for each in waiting)
 

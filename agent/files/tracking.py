@@ -82,7 +82,7 @@ class Tracker:
             host, handles, self.sources, files, births, self._endings
         )
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
-        self._now_ms = 0  # of this look
+        self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
         self.linked_directories: frozenset[str] = frozenset()
         """The directories of files that links lead to: only a watch there reports their events."""

@@ -1,7 +1,7 @@
 """New file ids for an adopted state that was an older copy.
 
-The newer state may have sent what lies behind the copy's positions, under the same file ids. If the
-logs were restored as well, other bytes may lie behind these positions now. So each file that is
+The newer state may have sent what lies after the copy's positions, under the same file ids. If the
+logs were restored as well, other bytes may lie after these positions now. So each file that is
 still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
 count as lines of their own, and the audit calls every bucket unknown that the new epoch touches
 before its first seal. What the copy had promised of such a file is read again. Counts of the copy

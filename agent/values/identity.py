@@ -144,7 +144,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The mark, and whether bytes behind it may be old ones too."""
+    """The mark, and whether bytes after it may also be those that were read."""
     if size < fingerprint.length:
         same = size > 0
     else:

@@ -49,7 +49,7 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 Appended = tuple[Replica, int, int, bool]
-"""Replica, base offset, the offset behind the last record, whether it is a duplicate."""
+"""Replica, base offset, the offset after the last record, whether the batch is a duplicate."""
 _UNKNOWN_OFFSET = -1
 
 

@@ -27,7 +27,7 @@ from skidway.kafka.types import TopicPartition
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1
 _Part = tuple[Shape, int, int, int]
-"""Shape, correlation id, base offset, the offset behind the last record."""
+"""Shape, correlation id, base offset, the offset after the last record."""
 
 
 class Alike:

@@ -43,7 +43,7 @@ class Roster:
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
-        """The member id behind an instance id."""
+        """The member id that belongs to an instance id."""
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:

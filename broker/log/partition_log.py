@@ -224,7 +224,7 @@ class PartitionLog:
             self.write()
 
     def take_out(self, count: int) -> list[Segment]:
-        """Removes the oldest segments from the log, which then starts behind them.
+        """Removes the oldest segments from the log, which then starts after them.
 
         All of them must be flushed, and none may be the active segment.
         """

@@ -45,7 +45,7 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""The most segments with records that may be set aside behind a cut. More are never written between
+"""The most segments with records that may be set aside after a cut. More are never written between
 two flushes, so more of them are not the trace of a crash.
 """
 _COPY_BYTES = 1 << 20
@@ -160,7 +160,7 @@ def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
 def _check_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Checks a segment and repairs its indexes; returns the offset behind its last record."""
+    """Checks a segment and repairs its indexes; returns the offset after its last record."""
     if not segment.size:
         _reset_indexes(segment)
         return segment.base_offset
@@ -173,7 +173,7 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset behind the last record; None if the index is wrong or ends too early."""
+    """The offset after the last record; None if the index is wrong or ends too early."""
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
     last_offset, position = segment.offset_index.last()
@@ -306,7 +306,7 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Renames the segments behind a cut, which were not flushed either; removes empty ones."""
+    """Renames the segments after a cut, which were not flushed either; removes empty ones."""
     for segment in following:
         if segment.size:
             copy = segment.directory / names.cut_file(segment.base_offset, 0)
@@ -324,7 +324,7 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Removes empty segments behind a cut: they would leave a hole in the offsets."""
+    """Removes empty segments after a cut: they would leave a hole in the offsets."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

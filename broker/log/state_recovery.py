@@ -24,7 +24,7 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """The producers at the log's end: the newest usable snapshot and the batches behind it.
+    """The producers at the log's end: the newest usable snapshot, and the batches after it.
 
     Batches read again count as appended now: it is better to remember a producer too long than to
     forget it too early.

@@ -38,7 +38,7 @@ failure stops the partition:
 
     diverged, ends below us, epochs that go back        another history: compare, then delete the
                                                         mirror topic here, or mend the source
-    the source's topic or cluster was recreated         another topic: likewise
+    the source's topic or cluster was recreated         another topic: do the same
     too many gaps                                       the source loses faster than we copy
 
 State: everything here lives in the loop's memory and is made anew at a start; only the log and the

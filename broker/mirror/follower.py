@@ -88,7 +88,7 @@ Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
-    """The state of one partition; owned by its source."""
+    """The state of one mirror partition; owned by its source."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
         """below: the last batch of our log; None if there is none."""
@@ -177,7 +177,7 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """Goes on behind a gap that is now stored.
+        """Goes on after a gap that is now stored.
 
         If the source still has the batch below the gap, this batch is compared again, because
         nothing else would show, before the next batch comes, that the source has another history.
@@ -189,8 +189,8 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """Appends the batches that continue our log. If the first batch does not, decides about
-        that one.
+        """Appends the batches that continue our log. If the first batch does not, decides what to
+        do about it.
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:

@@ -94,7 +94,7 @@ def topic_key(topic: TopicMetadata) -> TopicKey:
 
 
 def is_mirror_of(local: LocalTopic, cluster: str, topic: str) -> bool:
-    """Whether a topic here mirrors that one."""
+    """Whether a topic here is the mirror of a cluster's topic."""
     origin = (local.configs.get(SOURCE_CLUSTER), local.configs.get(SOURCE_TOPIC))
     return origin == (cluster, topic)
 
@@ -169,7 +169,7 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether they differ, if both are known: a source may be too old to tell."""
+    """Whether two ids differ, if both are known: a source may be too old to tell them."""
     return bool(known) and bool(told) and known != told
 
 

@@ -338,7 +338,7 @@ class MirrorSource:
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
-        """Stores a gap durably before anything behind it is copied."""
+        """Stores a gap durably before anything after it is copied."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)

@@ -261,7 +261,9 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles requests that a connection sent before, then those that one receive brings."""
+        """Handles requests that a connection sent before, then the requests that one receive
+        brings.
+        """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
         if may_receive and not connection.closed:
