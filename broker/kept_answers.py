@@ -42,7 +42,7 @@ class KeptAnswers:
 
     @property
     def size_bytes(self) -> int:
-        """What all of it takes in memory, roughly."""
+        """How many bytes of memory the answers take, roughly."""
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:

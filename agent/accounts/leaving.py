@@ -11,8 +11,9 @@
 Like any seal, a last word vouches for all bytes that lay in the files when W was noted. But the
 audit waits for no further seal after it, so a last word must not stand once the agent has seen more
 bytes. The state keeps which topics have a last word. To take one back, the agent sends an ordinary
-seal with the same W and `at`. It does this in its first transaction after it has opened the state
-again (to run or to drain), and if a look finds more bytes, in the transaction of that look.
+seal with the same W and `at`. It sends this seal in the first transaction after it has opened the
+state again (to run or to drain). If a look finds more bytes, it sends the seal in the transaction
+of that look.
 
 A last word closes no file id: a closure cannot be taken back, and if the host stays after all, its
 agent must be able to tell that a known file has vanished unread.
@@ -30,7 +31,7 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 class Leaving:
-    """Owns the last words.
+    """Owns the last words of the topics.
 
     left: by topic, the last word, if it is the topic's newest seal; it is durable, or becomes so
     with this turn's transaction. done: topics whose last word was said after the agent started, and

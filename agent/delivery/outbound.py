@@ -252,8 +252,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. It leaves out the record's bytes: many large records
-    may be refused.
+    """The refusal of a parcel's only record. It leaves out the record's bytes, because many large
+    records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

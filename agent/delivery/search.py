@@ -14,8 +14,8 @@ over at most 103 s (tcp_orphan_retries), then gives up. A broker that has taken 
 appends them before it answers later fetches, or dies with them. What it has appended lies below the
 high watermark once the high watermark has reached the log end of that time. So `wait_s` after the
 start of this process, nothing that the previous process sent can begin to arrive, and a high
-watermark that is asked for then has passed all that did arrive. A batch may come still later, if
-all of this fails. If the agent has sent its bytes again, the batch repeats records with the same
+watermark that is asked for then has passed all that did arrive. If all of this fails, a batch may
+come still later. If the agent has sent its bytes again, the batch repeats records with the same
 origin, partition and time, and every reader drops it. If its bytes were declared lost, the audit
 shows more records than were counted.
 

@@ -109,8 +109,8 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file lies; None if it is gone. If it is not held open, reads its
-        directory once more before giving it up.
+        """The path where the file lies; None if it is gone. If the file is not held open, reads its
+        directory once more before it says so.
 
         Raises OSError if that cannot be known.
         """

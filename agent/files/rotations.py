@@ -1,5 +1,4 @@
-"""Generations that were rotated away before anybody looked, although no pattern matches their
-names.
+"""Finds generations that were rotated away before anybody looked; no pattern matches their names.
 
 Two looks at a meant path, such as `app.log`, may find two different files. Between the two looks,
 other files may have lain there, and rotation may have renamed them to names such as `app.log.1`. So

@@ -68,7 +68,8 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file that begins with `count` bytes of a file that is gone holds it.
+    """Whether a compressed file holds a file that is gone. It begins with `count` bytes of that
+    file.
 
     is_same_time: both have the same time of change, which compressing programs copy. is_only: no
     other file that is gone has these bytes. Logs of a few bytes may be alike.

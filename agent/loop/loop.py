@@ -294,8 +294,8 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: the positions, the counts of what they passed, and the files at
-        their end.
+        """Moves the checkpoint: writes the positions, counts what they passed, and closes the files
+        that they finished.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:

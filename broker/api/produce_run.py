@@ -1,9 +1,9 @@
 """A run of similar produce requests on one connection: appended one by one, answered together.
 
 A run takes requests for one loop turn at most, and ends at the first request that is not alike. It
-holds one place in the connection's queue for all its answers, and sends them together: at the end
-of the turn or, with acks=all, when the high watermark has passed all its batches, because a turn's
-batches are flushed together.
+holds one place in the connection's queue for all its answers, and sends them together at the end of
+the turn. With acks=all it sends them when the high watermark has passed all its batches, which are
+flushed together.
 
 A request does not join a run if it cannot simply be appended (a batch to refuse, a duplicate, a log
 that cannot be written) or needs another answer (the time of appending, too few replicas). It takes

@@ -37,7 +37,7 @@ class TopicOffset(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, roughly."""
+        """How many bytes of memory it takes, roughly."""
         return OFFSET_BYTES + sys.getsizeof(self.committed.metadata)
 
 

@@ -30,7 +30,7 @@ class OffsetCache:
 
     @property
     def size_bytes(self) -> int:
-        """What all of it takes in memory, roughly."""
+        """How many bytes of memory the cache takes, roughly."""
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:

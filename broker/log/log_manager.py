@@ -199,7 +199,7 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Removes the marks of the last clean stop, now that the start is done."""
+        """Removes the marks of the last clean stop, now that all logs are open."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)

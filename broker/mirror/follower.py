@@ -101,7 +101,7 @@ class Follower:
         self._has_expired = False  # whether the source has lost all below the gap being named
 
     def position(self) -> int:
-        """The offset to seek in the source; while checking, the last one of the batch below."""
+        """The offset to seek in the source; while checking, the last offset of the batch below."""
         if self._source_start is not None:
             return self._source_start
         if self.phase is Phase.CHECKING and self._below is not None:
