@@ -25,7 +25,7 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
   Acknowledged, rejected, filtered, lost, uncertain and pending bytes always add up to the bytes of
   each file (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
-  with these bytes, the file id ends.
+  with these bytes, it ends the file id and gives the file a new one.
 
 Who owns what. One thread does all the work; the others (watchdog's, the metrics endpoint's) only
 hand over values or read them. Each mutable state has one owner:
@@ -35,7 +35,7 @@ hand over values or read them. Each mutable state has one owner:
     files.rotations.Rotations     what lay where at the last look   memory, made anew at start
     files.handles.Handles         descriptors of log files          memory
     files.reading.FileReader      files to be looked at next        memory, made anew at start
-    delivery.replay.Replay        promises from before the start    memory, from `intents`
+    delivery.replay.Replay        promises of the last process      memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
     delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
     delivery.search.Search        what brokers have of these two    memory

@@ -18,7 +18,7 @@ from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
 
 NAMES_MAX = 5
-"""Partitions named in one line of the log."""
+"""The most partitions named in one line of the log."""
 
 _log = log.get(__name__)
 
@@ -83,8 +83,8 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines of a topic did not fit since the last such log entry; it says where one of them
-    lies.
+    """Lines of a topic did not fit since the last such log entry. The new entry says where one of
+    them lies.
     """
     _log.warning(
         "lines_rejected",
@@ -126,8 +126,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. A file is lost without an end at most once, so its tally has the
-    bytes that were seen of such a range.
+    """The known bytes of a range. If the range has no end, these are the lost bytes in its file's
+    tally: a file has at most one such range.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -175,7 +175,7 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """How much a look through the patterns found."""
+    """A look through the patterns found so many files, and so many paths that cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 

@@ -76,7 +76,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health says; its parts are replaced as a whole, and read by another thread.
+    """What /health says; its parts are only replaced as a whole, because another thread reads them.
 
     pending: returns how many bytes are not settled; None until the loop exists.
     """
@@ -157,7 +157,7 @@ def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What cluster and registry said at the start."""
+    """What cluster and registry said when the agent started."""
 
     cluster: Cluster
     destinations: list[Destination]
@@ -254,8 +254,8 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
-        # Seven arguments: what is made before the brokers answer, and outlives what is made with
-        # them.
+        # Seven arguments: these objects are made before the brokers answer, and outlive the objects
+        # that are made afterwards.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -314,7 +314,7 @@ class RunningAgent:
 
     def drain(self) -> Drained:
         """Runs turns until the last word is said on every topic, or the shutdown; then ends as
-        `run`.
+        `run` does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
@@ -328,7 +328,9 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """For the thread that answers scrapes: the sum over many files is too slow for a turn."""
+        """The pending bytes, computed on the thread that answers scrapes: the sum over many files
+        is too slow for a turn.
+        """
         return self._loop.pending_bytes
 
     def _settle(self) -> None:

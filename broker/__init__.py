@@ -1,6 +1,6 @@
 """The broker: takes record batches, keeps them in segment logs, and hands them out again.
 
-It speaks the Kafka protocol, so stock clients work unmodified, and treats a batch as opaque: it
+It speaks the Kafka protocol, so stock clients work unmodified. It treats a batch as opaque: it
 checks header, CRC and limits, stamps base offset and leader epoch (both outside the CRC), and sends
 the same bytes out with sendfile. It keeps no cache: the page cache is the cache. It imports neither
 numpy nor pyarrow.
@@ -56,8 +56,8 @@ What is promised (the tests that keep it are in tests/crash/broker and tests/con
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
    the original offset only if the original is the batch that was sent, and is on disk.
 4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
-   Recovery cuts off whatever else it finds in the files and keeps a copy; if such bytes lie in
-   front of good data, the partition is stopped, and reported.
+   Recovery cuts off whatever else it finds in the files and keeps a copy. If good data follows such
+   bytes, the partition is stopped, and reported.
 5. While ZooKeeper is away, produce and fetch go on, and so do groups that have their assignment.
 6. A commit is answered once its offset is in ZooKeeper; no older generation's commit replaces it.
 """

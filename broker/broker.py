@@ -108,9 +108,9 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused.
 
-        While the log directory of the partition is full, that is the reason: if one batch of an
-        idempotent producer did not fit, the batches behind it are out of order only because of
-        that.
+        While the log directory of the partition is full, the full disk is counted as the reason: if
+        one batch of an idempotent producer did not fit, the batches after it are out of order only
+        because of that.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None

@@ -3,9 +3,9 @@
 `retention.hold` names groups (a mirror, a loader) whose committed offsets hold a topic's segments
 back although retention would let them go. The offsets are in ZooKeeper, so they are read in the
 background, and only for partitions with expired segments. A group that has committed nothing holds
-everything; while ZooKeeper is away, the offsets read last count. Both end at a limit: beyond
-`retention.hold.max.ms` or `retention.hold.max.bytes` segments are deleted, and the offsets that a
-group has not read of them are logged as a gap.
+everything back. While ZooKeeper is away, the offsets that were read last are used. Segments are
+held back only up to a limit: beyond `retention.hold.max.ms` or `retention.hold.max.bytes` they are
+deleted, and the offsets in them that a group has not read are logged as a gap.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Expiry:
             self._call_later(delay_ms, partial(self._logs.remove, paths))
 
     def _known(self, reader: Reader) -> int:
-        """The offset up to which a group has read; 0 if that is behind the end of this log."""
+        """The offset up to which a group has read; 0 if that is beyond the end of this log."""
         offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
         return offset if log is not None and offset <= log.log_end_offset else 0
 

@@ -1,9 +1,9 @@
-"""Keeps encoded answers that many clients ask for with the same request, as long as they hold.
+"""Keeps encoded answers to requests that many clients send alike, as long as the answers are right.
 
 After a restart every client asks for ApiVersions and Metadata at once, most of them for the same
-topics. A request's version, its body and some snapshots decide the bytes of its answer; a snapshot
-is an object that is replaced whenever it changes, never changed itself. So an answer holds as long
-as the snapshots are the same objects, and nobody has to report a change.
+topics. The bytes of an answer depend only on the request's version, on its body and on some
+snapshots. A snapshot is an object that is never changed, only replaced by a new one. So an answer
+is right as long as the snapshots are the same objects, and nobody has to report a change.
 
 An answer that depends on anything else, or whose request has an effect (it creates a topic), must
 not be kept; the handler knows that.
@@ -18,7 +18,7 @@ from typing import Final
 
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
-"""All kept answers together; 200,000 partitions in version 5."""
+"""The limit for all kept answers together: room for 200,000 partitions in version 5."""
 REQUEST_BYTES_MAX: Final = 16 << 10
 """Longer requests are not kept: they name hundreds of topics, and few clients send the same."""
 ENTRY_BYTES: Final = 300
@@ -31,7 +31,7 @@ class KeptAnswers:
     """Owned by the loop; evicts the least recently used answers first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
-        """`pictures` returns the snapshots that answers are made from now."""
+        """`pictures` returns the current snapshots, from which answers are made."""
         self._pictures = pictures
         self._made_from: tuple[object, ...] = ()
         self._answers: OrderedDict[_Key, bytes] = OrderedDict()
@@ -42,11 +42,11 @@ class KeptAnswers:
 
     @property
     def size_bytes(self) -> int:
-        """What all of it takes in memory, roughly."""
+        """How many bytes of memory the answers take, roughly."""
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
-        """The answer's body for a request's version and body, if it is kept and still holds.
+        """The answer's body for a request's version and body, if it is kept and still right.
 
         On None the caller makes the answer from the current snapshots, and may `keep` it.
         """

@@ -150,7 +150,7 @@ class Program:
         self.partitions.flush_all(self._flushed)
 
     def close(self) -> None:
-        """Frees everything; after a clean stop it marks the log directories as such."""
+        """Frees everything; after a clean stop, marks the log directories as cleanly stopped."""
         session, self._session = self._session, None
         epoch = -1 if session is None else session.broker_epoch
         if session is not None:

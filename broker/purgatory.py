@@ -38,8 +38,9 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""Partitions that all operations together wait for: some 200 MB. Operations outlive their
-connections, so the number of connections is no bound."""
+"""The most partitions that all operations together may wait for; they take some 200 MB. Operations
+outlive their connections, so the number of connections is no bound.
+"""
 _log = log.get(__name__)
 
 

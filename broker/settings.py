@@ -373,7 +373,9 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster whose mirror a topic of this name would be; None if there is none."""
+        """The source cluster of which a topic with this name would be a mirror; None if there is
+        none.
+        """
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None

@@ -1,10 +1,10 @@
 """What the agent says about itself on the audit topic, and when.
 
-    mail            the durable outbox: messages enter with the progress they stand for
+    mail            the durable outbox: a message becomes durable with the progress it reports
     announcements   what a file id stands for, and when it is closed
     register        file ids announced, announced again, closed
     deltas          counts of what the checkpoint passed, and declared losses, numbered
-    sealing         until when everything that lay in the files is in deltas
+    sealing         the time up to which deltas contain all that lay in the files
     set_backs       what the clock said before it was set back
     leaving         the last word of an agent that leaves for good
     accounts        deltas, losses and seals, each when it is due

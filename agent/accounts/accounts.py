@@ -55,8 +55,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Goes on with the counts of the last run. If their buckets have another size, cuts them
-        into deltas of their own first.
+        """Goes on with the counts of the last run. If they were counted in buckets of another size,
+        first cuts them into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -99,7 +99,7 @@ class Accounts:
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # declared already, perhaps before the last start
+            return  # it was declared already, perhaps by an earlier process
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(
@@ -116,9 +116,7 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares files lost that never got an id; the one new id in the loss stands for all of
-        them.
-        """
+        """Declares files lost that never got an id. One new id in the loss stands for them all."""
         events.unseen(unseen)
         loss = Loss(
             source=self._topics.named(unseen.topic, unseen.topic_id),
@@ -146,8 +144,8 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Unseen lines can be older than
-        that seal by `lateness.ms`. This is not subtracted here: each message states it, and the
-        audit's own `lateness.ms` may be larger.
+        that seal by `lateness.ms`. `lateness.ms` is not subtracted here: each message states it,
+        and the audit's own `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -193,8 +191,8 @@ class Accounts:
     # --- seals ----------------------------------------------------------------------------------
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
-        """The wall time W and the last number `at` of a new seal, to be taken before the patterns
-        are scanned; None if no seal is due.
+        """Returns the wall time W and the last number `at` of a new seal; None if no seal is due.
+        The caller scans the patterns after this call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -260,8 +258,8 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Tells the audit, once each, of the topics that the agent has but cannot seal. Otherwise
-        the audit would not know these topics, and would believe that the host has sealed all its
+        """Tells the audit once of each topic that the agent has but cannot seal. Otherwise the
+        audit would not know these topics, and would believe that the host has sealed all its
         topics.
         """
         held = [

@@ -36,7 +36,7 @@ class Deltas:
         losses: Iterable[Loss] = (),
     ) -> None:
         """previous: looks up the last deltas of buckets. sums, losses: those in no delta yet."""
-        # Seven arguments: counts from before a start go on with their own numbers and buckets.
+        # Seven arguments: after a restart, the earlier counts keep their numbers and buckets.
         self._sender = sender
         self._mail = mail
         self._previous = previous
@@ -44,7 +44,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # by deltas whose transactions are still open
+        self._touched: dict[BucketKey, int] = {}  # by deltas of the open transaction
         self.number = number
 
     @property

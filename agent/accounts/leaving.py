@@ -1,7 +1,7 @@
 """Leaving for good: the last word on each topic, and what stands in its way.
 
-    look       as for every seal: W and `at` noted, then the patterns, then how long each file is
-    at rest    if all of it is settled at that very look, nothing of the topic is under way: this
+    look       as for every seal: note W and `at`, scan the patterns, note how long each file is
+    at rest    if all these bytes are settled at that look, nothing of the topic is under way: this
                seal is the last word, and nothing of the topic is read any more
     otherwise  the seal follows when it is settled, as an ordinary one; the next look decides anew
     disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
@@ -10,9 +10,10 @@
 
 Like any seal, a last word vouches for all bytes that lay in the files when W was noted. But the
 audit waits for no further seal after it, so a last word must not stand once the agent has seen more
-bytes. The state keeps which topics have a last word. The agent takes one back by an ordinary seal
-with the same W and `at`: in its first transaction after it opens the state again, to run or to
-drain, and in the transaction of the look that finds more.
+bytes. The state keeps which topics have a last word. To take one back, the agent sends an ordinary
+seal with the same W and `at`. It sends this seal in the first transaction after it has opened the
+state again (to run or to drain). If a look finds more bytes, it sends the seal in the transaction
+of that look.
 
 A last word closes no file id: a closure cannot be taken back, and if the host stays after all, its
 agent must be able to tell that a known file has vanished unread.
@@ -30,18 +31,18 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 
 
 class Leaving:
-    """Owns the last words.
+    """Owns the last words of the topics.
 
-    left: by topic, the last word that is its newest seal, durable or in the transaction of this
-    turn. done: topics whose last word was said since the start, and whose files have shown nothing
-    new since.
+    left: by topic, the last word, if it is the topic's newest seal; it is durable, or becomes so
+    with this turn's transaction. done: topics whose last word was said after the agent started, and
+    whose files have shown nothing new since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # topic: its count of doubts at that moment
+        self._at_rest: dict[str, int] = {}  # by topic: its count of doubts when it came to rest
         self._kept: set[str] = set()
 
     @property
@@ -59,7 +60,7 @@ class Leaving:
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Whether a note that was made just now is a last word."""
+        """Whether the seal of a note that was made just now will be a last word."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
@@ -72,7 +73,9 @@ class Leaving:
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
-        """Ends a topic's rest: it is read on, and a last word has to be taken back."""
+        """Notes that a topic is not at rest: the agent reads it on, and takes its last word back if
+        it has said one.
+        """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)
 

@@ -60,7 +60,7 @@ def note(
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled. Whether they are in deltas, the caller has to know.
+    """Whether all noted bytes are settled. The caller has to know whether they are in deltas.
 
     A file that is not verified may be another one than the file that was read, so its bytes do not
     count as settled.
@@ -68,7 +68,7 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # closed and gone since
+            continue  # the file id was closed, and is gone since
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:

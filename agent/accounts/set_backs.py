@@ -2,7 +2,7 @@
 
 Lines that are lost unread were written after their topic's newest seal. If the clock was set back
 after that seal was noted, these lines can have times up to the greatest that the clock showed. The
-state does not keep that time: after a start, the agent knows only the times of seals.
+state does not keep that time: after a restart, the agent knows only the times of seals.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ class Press:
         sources: tuple[Source, Source],
         bucket_ms: int,
     ) -> Pressed:
-        """Makes batches and counts of readings that share `read_ms`. An over-long reading comes
-        alone.
+        """Makes batches and counts of readings that share `read_ms`. The reading of an over-long
+        line must come alone.
 
         sources: the data topic and its rejected topic.
         """

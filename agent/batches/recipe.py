@@ -101,7 +101,7 @@ class Recipe:
 
     @property
     def topics(self) -> tuple[str, str]:
-        """The topics that a file with this recipe can reach."""
+        """The topics to which lines of a file with this recipe can go."""
         return self.data.name, self.rejected.name
 
 
@@ -129,8 +129,8 @@ def program_of(parser: str, timezone: str | None) -> str:
     out because they do not change a record: the compression library and `compression.type` (the
     bytes of a batch, not its records), NumPy (integers only: positions, times, hashes), the Avro
     libraries (a value has one encoding, except for the blocks of arrays and maps, which
-    schemas/codec/writing.py makes), google-crc32c (one polynomial), and the version of Skidway,
-    which the two numbers stand for.
+    schemas/codec/writing.py makes), google-crc32c (one polynomial), and Skidway's own version (its
+    framing and pressing have version numbers of their own).
     """
     names = [program_version()]
     if parser == "json":
@@ -154,12 +154,14 @@ def at_present(recipe: Recipe) -> Recipe:
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """The recipe of intents that are read back after a crash, not sent again: see `has_refusal`."""
+    """The same recipe with a mark: after a crash its intents are read back, not sent again (see
+    `has_refusal`).
+    """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of these intents, and may have taken later ones since."""
+    """Whether a broker refused a record of these intents, and may then have taken later records."""
     return recipe.program.endswith(_REFUSED)
 
 

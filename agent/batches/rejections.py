@@ -1,8 +1,8 @@
 """Lines that did not fit, by topic: what the log says about them, and their recent share.
 
-A log line says topic, reasons, how many, and where one of them lies; never its content. The share
-covers the last one to two minutes in which lines came, so a source that fell silent keeps the
-verdict on what it wrote last.
+A log entry gives the topic, the reasons, the number of lines and the place of one of them, but
+never a line's content. The share covers the last one to two minutes in which lines came, so a
+source that fell silent keeps the verdict on what it wrote last.
 """
 
 from __future__ import annotations

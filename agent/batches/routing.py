@@ -32,7 +32,7 @@ def of_position(file: int, first: Int64s, partitions: int) -> Int64s:
 
 
 def _mix(number: int) -> int:
-    """The finalizer of splitmix64: neighbouring numbers end far apart."""
+    """The finalizer of splitmix64: neighbouring numbers become numbers that are far apart."""
     number = (number + 0x9E3779B97F4A7C15) & _MASK_64
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK_64

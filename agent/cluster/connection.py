@@ -1,4 +1,4 @@
-"""Asks the cluster and the registry for what a start needs: topics, ids, schemas.
+"""Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
 If the cluster or the registry is down when the agent starts, the agent waits, reads nothing and
 says so. Nothing is lost, because the files are the buffer.
@@ -34,7 +34,9 @@ _KAFKA_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
     "message.timestamp.after.max.ms": str((1 << 63) - 1),
 }
-"""With other configs, Apache Kafka deletes or refuses records by event time, even unread ones."""
+"""If these configs have other values, Apache Kafka refuses records by their event time, or deletes
+them, even unread.
+"""
 
 _log = log.get(__name__)
 
@@ -91,7 +93,7 @@ class SourceSchemas:
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
     """Registers the schemas of every source and checks that they fit its parser.
 
-    Called before topics are created, so that a configuration that cannot run leaves none behind.
+    Called before topics are created, so that none are created for a configuration that cannot run.
     Raises Unreachable, ConfigurationRefused.
     """
     found = []
@@ -148,8 +150,8 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: with their topics' current partitions and limits; a destination of which a
-    topic was made again stays as it was. made_again: the names of these topics.
+    """destinations: with their topics' current partitions and limits; if a topic of a destination
+    was made again, the destination stays as it was. made_again: the names of these topics.
     """
 
     destinations: list[Destination]
@@ -245,8 +247,8 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """By name, the topics that are missing or have a partition without a leader: whether each
-    exists.
+    """The topics that are missing or have a partition without a leader, by name; the value says
+    whether the topic exists.
     """
     found = client.metadata(names).topics
     waiting = {}
@@ -262,7 +264,9 @@ def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
 
 
 def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuses topics whose broker overwrites event times: counts and loads need them."""
+    """Refuses topics whose broker overwrites event times, because counts and loads need these
+    times.
+    """
     for topic, known in configs.items():
         if known.get("message.timestamp.type") == "LogAppendTime":
             raise ConfigurationRefused(

@@ -2,8 +2,9 @@
 
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
-This is the running agent with another end. It ends when every topic has its last word
-(`accounts.leaving`), or when the time is over; in that case it first settles what is on its way.
+This works like the running agent, but it ends by itself: when every topic has its last word
+(`accounts.leaving`), or when the time is over. In the second case it first settles what is on its
+way.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The outcome in words. Raises NotDrained with all that the outcome means for the audit."""
+    """The outcome in words. Raises NotDrained, whose text says what the outcome means for the
+    audit.
+    """
     if drained.full_reason is not None:
         raise NotDrained(
             f"not drained: {drained.full_reason}: make room and drain again, before the host is"

@@ -76,8 +76,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: the number that it covers; for an open file, by its size on the host
-    now.
+    """One file id. bytes: how many it covers; for an open file, this follows from the file's size
+    on the host now.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
@@ -121,10 +121,10 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
 
-    With `new_epoch` also a state of this machine gets a new epoch. This is for audit messages of
-    the previous epoch that were lost with their topic: without a new epoch no later bucket could be
-    proven either. If the state is an older copy, the next start finds that out
-    (agent.state.renewal).
+    With `new_epoch`, a state that already belongs to this machine gets a new epoch too. This is
+    needed if audit messages of the previous epoch were lost with their topic: without a new epoch
+    no later bucket could be proven either. If the state is an older copy, the next start finds that
+    out (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -138,7 +138,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes.put_meta("number", 0)  # each epoch has its own numbers and chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
-        changes.put_left({})  # they are of the epoch before: the new one has sealed nothing
+        changes.put_left({})  # last words are the old epoch's: the new one has sealed nothing
         state.commit(changes)
         state.close()
         return (
@@ -170,8 +170,8 @@ def give_up(directory: Path, topic: str) -> str:
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     """Gives up the intents whose recipe leads to a topic, so that none is replayed; returns them.
 
-    If the topic was not made again, they are read back, and the rest is sent by the present
-    settings of their files.
+    If the topic was not made again, the agent later reads them back from the brokers, and sends
+    what did not arrive by the present settings of their files.
     """
     recipes = state.recipes()
     found = []

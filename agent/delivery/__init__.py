@@ -2,7 +2,7 @@
 
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused
-    replay      promises from before the start, sent again unchanged
+    replay      promises of the last process, sent again unchanged
     evidence    an intent's bytes, if they are those that were promised
     inquiry     promises that cannot be sent again: read back, then acknowledged, sent or set apart
     refused     records that a broker refuses: read back, then counted or set apart

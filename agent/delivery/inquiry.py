@@ -16,7 +16,7 @@ part. Parts that are not sent keep their recipe, so that they are read back agai
 part keeps the `read_ms` of its intent.
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
-Records are not sent if they would lie behind later records of their file. Since the settings are
+Records are not sent if they would come after later records of their file. Since the settings are
 the same, this concerns only records that a broker had refused, or that the present program sends to
 another partition because it rejects other lines or finds another key.
 """
@@ -107,8 +107,8 @@ class Inquiry:
         agent: int,
         past_at: float,
     ) -> None:
-        """past_at: the monotonic time after which nothing sent before the start can arrive any
-        more.
+        """past_at: the monotonic time after which nothing that was sent before the agent started
+        can arrive any more.
         """
         # Eight arguments: deciding about an intent concerns files, presses and progress alike.
         self._tracker = tracker
@@ -120,8 +120,8 @@ class Inquiry:
         self._agent = agent
         self._past_at = past_at
         self._asked: list[_Asked] = []
-        self._searching: list[_Asked] = []  # not decided yet
-        # by file: the count of news at that time, the records
+        self._searching: list[_Asked] = []  # the intents that this search looks for
+        # by file: the count of news when its records were last gathered, and these records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided
@@ -332,7 +332,9 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence,
     ) -> list[tuple[Part, Reading | str]]:
-        """The pieces of missing parts, each with its reading, or why it cannot be sent."""
+        """The pieces of missing parts, each with its reading, or with the reason why it cannot be
+        sent.
+        """
         recipe = self._sendable(asked, tracked)
         if recipe is None:
             return [(p, "; the settings do not say any more how to send it") for p in missing]
@@ -356,9 +358,8 @@ class Inquiry:
         return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
-        """The intent's settings in the present program, or else the file's present settings.
-
-        None if the present program can send by neither.
+        """The recipe by which missing records are sent: the intent's settings with the present
+        program, or else the file's present settings. None if the present program can use neither.
         """
         assert asked.recipe is not None
         for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
@@ -398,8 +399,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Launches the flight of a part, behind those of the file's earlier bytes. Returns the part
-        if it is sent.
+        """Launches the flight of a part, behind the flights of the file's earlier bytes. Returns
+        the part if it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -461,7 +462,7 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; returns the checkpoint behind it."""
+    """Moves the read position over a part; returns the checkpoint at its end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

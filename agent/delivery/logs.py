@@ -73,7 +73,7 @@ class FetchedLogs:
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """Handles a log that begins behind the requested offset, or ends before it."""
+        """Handles a log that begins after the requested offset, or ends before it."""
         start = error.log_start_offset
         if start < 0:  # some brokers do not report it
             try:

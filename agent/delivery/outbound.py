@@ -60,10 +60,11 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker refuses; its flight waits for it. Positions in bytes.
+    """A record that the broker refuses. Its flight waits until the record's fate is known.
+    Positions are in bytes.
 
-    was_sent: an earlier attempt may have arrived. counts: the record's share of its flight's
-    outcome. is_rejected: the record counts there among the rejected ones.
+    was_sent: an earlier attempt may have arrived. counts: what the record adds to its flight's
+    outcome. is_rejected: it adds to the rejected records there.
     """
 
     tp: TopicPartition
@@ -82,7 +83,7 @@ class Refusal:
 
     @property
     def end(self) -> int:
-        """The position behind its last byte."""
+        """The position after its last byte."""
         return self.first + self.length
 
     def land(self) -> None:
@@ -111,7 +112,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A batch that a broker may have from here on, with records of these intents (sequences)."""
+    """A batch that was just handed to the producer, so a broker may have it. intents: the sequences
+    of those that have records in it.
+    """
 
     tp: TopicPartition
     intents: tuple[int, ...]
@@ -119,7 +122,7 @@ class Departure:
 
 @dataclass(slots=True)
 class Settled:
-    """What a round of deliveries did: the last acknowledged offset per partition, refusals."""
+    """What a round of deliveries did: the last acknowledged offset per partition, and refusals."""
 
     offsets: dict[TopicPartition, int]
     refusals: list[Refusal]
@@ -127,7 +130,7 @@ class Settled:
 
 
 class Outbound:
-    """Owns every parcel from the press to its end."""
+    """Owns every parcel from the moment it is pressed until it is settled."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -141,7 +144,8 @@ class Outbound:
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
     ) -> None:
-        """Takes over what was pressed of these flights' intents (one outcome each).
+        """Takes over the batches that were pressed of these flights' intents (one outcome for each
+        flight).
 
         sources: the data topic and its rejected topic.
         """
@@ -156,7 +160,7 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Hands over as many batches as the producer takes, and returns what left."""
+        """Hands over as many batches as the producer takes, and returns a departure for each."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
@@ -248,8 +252,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. It leaves out the record's bytes: many large records
-    may be refused.
+    """The refusal of a parcel's only record. It leaves out the record's bytes, because many large
+    records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

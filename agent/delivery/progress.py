@@ -4,16 +4,16 @@
     floors    the offset of a partition below which no intent of the state has a record
 
 Offset and floor differ. A batch may be acknowledged while its intent is not passed yet, because
-another partition has not answered. A batch that was not acknowledged may have arrived all the same,
-perhaps below batches that were sent again since, as when a producer's id was lost. To read back
-what became of intents, the agent begins at the floor:
+another partition has not answered. A batch that was not acknowledged may have arrived nevertheless.
+Its offset may be lower than those of batches that were sent again since, for example after the
+producer's id was lost. To read back what became of intents, the agent begins at the floor:
 
-    if all intents are passed, the floor is the offset behind the last acknowledged one; otherwise
-    it is the offset behind the one that was acknowledged last when the producer got the first batch
-    of an intent that is not passed yet
+    if all intents are passed, the floor is the offset after the last acknowledged one
+    otherwise, take the moment at which the producer got the first batch of an intent that is not
+    passed yet: the floor is the offset after the last one that was acknowledged by then
 
-While an intent from before the start is not passed, floors stand still: this process does not know
-where its records lie.
+While an intent from before the agent's start is not passed, no floor moves, because this process
+does not know where the intent's records lie.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ class Progress:
         before: Collection[int],
         topic_id: Callable[[str], str],
     ) -> None:
-        """before: sequence numbers of the intents from before the start."""
+        """before: sequence numbers of the intents from before the agent's start."""
         self.offsets = dict(offsets)
         self.floors = dict(floors)
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        # by intent: its records have no lower offsets
+        # by intent: the offsets below which it has no records
         self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
         """Notes batches that were just sent, so brokers may have them. If a batch is sent again,
-        the first time counts.
+        the note of the first time stays.
         """
         for departure in departures:
             tp = departure.tp
@@ -101,7 +101,7 @@ class Progress:
         return passed
 
     def forget(self, intents: Iterable[int]) -> None:
-        """Removes intents that were passed, or that others have taken the place of."""
+        """Removes intents that were passed, or replaced by others."""
         for intent in intents:
             self._before.discard(intent)
             self._moved.update(self._sent.pop(intent, {}))
@@ -133,7 +133,9 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Takes the flights that are done from the front of a file's flights."""
+        """Removes the flights that are done from the front of a file's flights, and adds up what
+        they did.
+        """
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)
             outcome = flight.outcome

@@ -73,7 +73,8 @@ class Part:
 class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
-    tops: for each record the highest end up to it; tops never fall, though ends may.
+    tops: for each record, the highest end among it and all records before it. So tops never fall,
+    though ends may.
     """
 
     first: Int64s
@@ -122,9 +123,8 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 
 
 class Marks:
-    """How far the readers of each partition have each file: they drop records below this mark.
-
-    Behind a gap in the log, a record may repeat one that readers have kept.
+    """For each partition and file, the end of what its readers have: the mark. Readers drop records
+    that end at or below it. After a gap in the log, a record may repeat one that readers have kept.
     """
 
     def __init__(self) -> None:
@@ -287,8 +287,8 @@ def dropped(
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
     """Splits a part into pieces. Yields each piece, and whether readers would drop its records.
 
-    bounds: where the records of the intent begin and end. is_dropped: one for each record, so it
-    has one element fewer.
+    bounds: where the records of the intent begin and end. is_dropped: it has one element for each
+    record, so one fewer than `bounds`.
     """
     low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
     changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1

@@ -7,14 +7,15 @@
         a hole in the log       uncertain
 
 "Sent before" means that the answer to an attempt was lost, or that the intent is from before the
-start. A record counts as found if readers of the log keep it. Readers drop a record behind later
-records of its file; only an attempt that was under way for long can lie there.
+agent's start. A record counts as found if readers of the log keep it. Readers drop a record that
+comes after later records of its file; only an attempt that was under way for long can have put it
+there.
 
 Meanwhile the record's intent waits. The records behind it wait only for the transaction that marks
 the intent: without the mark, the agent would send the record again after a crash, the record would
-lie behind them, and readers would drop it. A lost or uncertain record is declared in the
-transaction in which the checkpoint passes the intent: until then, the agent may still read the
-record back after a crash and send it, and a broker may take it.
+lie behind them, and readers would drop it. A lost or uncertain record is declared only in the
+transaction in which the checkpoint passes the intent. Until then, if the agent crashes, it may
+still read the record back and send it, and a broker may take it.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Refused:
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
-        self._searching: list[Refusal] = []  # not decided yet
+        self._searching: list[Refusal] = []  # the records that this search looks for
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}
@@ -174,7 +175,7 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """Decides about a record if its fate is known. Returns whether it did."""
+        """Decides about a record if its fate is known. Returns whether it was decided."""
         if self._search.found.has(refusal):
             refusal.land()
             return True

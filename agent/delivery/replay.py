@@ -1,9 +1,9 @@
-"""Sends the promises from before the start again, unchanged.
+"""Sends the promises from before the agent's start again, unchanged.
 
 An intent that cannot be replayed (bytes gone or changed, another program, given up by an operator)
-goes to the inquiry with everything promised behind it: what the brokers have of it is read back
-before anything is set apart. A file that cannot be opened right now is tried again later; its
-promises wait, and so does its reading.
+goes to the inquiry, together with all that was promised of the file behind it. The inquiry reads
+back what the brokers have of these intents before it sets anything apart. A file that cannot be
+opened right now is tried again later; until then its promises wait, and it is not read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing from before the start waits any more."""
+        """Whether no promise from before the agent's start waits any more."""
         return not self._waiting and not self._later
 
     @property
@@ -95,7 +95,9 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why the intent cannot be replayed, whatever its bytes are; None if its bytes decide."""
+        """Why the intent cannot be replayed, whatever its bytes are; None if that depends on its
+        bytes.
+        """
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"
         if recipe is not None and has_refusal(recipe):

@@ -5,22 +5,23 @@
     later     `wait_s` after the start of the process: asks for the high watermarks anew, reads up
               to them
 
-While something is missing, the search may not end sooner. The previous process is dead, and so are
-its connections, but the kernel may still deliver what that process had handed to it. Producer ids
-do not fence these bytes off: a broker fences an id without a transaction in a partition only when a
-batch of the id's next epoch arrives there, and that batch would be the very record in question. TCP
-bounds the wait: the kernel tries a socket without a process again 8 times, over at most 103 s
-(tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them before
-it answers later fetches, or dies with them. What it has appended lies below the high watermark once
-the high watermark has reached the log end of that time. So `wait_s` after the start nothing sent
-before the start can begin to arrive, and a high watermark that is asked for then has passed all
-that did arrive. If all of this fails and a batch comes still later, it repeats records with the
-same origin, partition and time wherever the agent has sent the bytes again, and every reader drops
-it; for bytes that were declared lost, the audit shows more than was counted.
+While something is missing, the search may not end before `wait_s` has passed. The previous process
+is dead, and so are its connections, but the kernel may still deliver what that process had handed
+to it. Producer ids do not fence these bytes off: a broker fences an id without a transaction in a
+partition only when a batch of the id's next epoch arrives there, and that batch would be the very
+record in question. TCP bounds the wait: the kernel tries a socket without a process again 8 times,
+over at most 103 s (tcp_orphan_retries), then gives up. A broker that has taken a request's bytes
+appends them before it answers later fetches, or dies with them. What it has appended lies below the
+high watermark once the high watermark has reached the log end of that time. So `wait_s` after the
+start of this process, nothing that the previous process sent can begin to arrive, and a high
+watermark that is asked for then has passed all that did arrive. If all of this fails, a batch may
+come still later. If the agent has sent its bytes again, the batch repeats records with the same
+origin, partition and time, and every reader drops it. If its bytes were declared lost, the audit
+shows more records than were counted.
 
-While brokers are away, the search waits and decides nothing. If a log no longer holds what lay
-above the floor (expired, cut off, damaged, or not allowed to be read), a record that was not found
-may have been there. The search reports such a hole, and the missing bytes are uncertain.
+While brokers are away, the search waits and decides nothing. If a log no longer holds all records
+from the floor on (expired, cut off, damaged, or not allowed to be read), a record that was not
+found may have been there. The search reports such a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: nothing more of it will be read."""
+    """Records of a partition that cannot be read. is_over: nothing more of the partition will be
+    read.
+    """
 
     tp: TopicPartition
     reason: str
@@ -129,8 +132,8 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether all that the search can find out about these partitions is known, even if others
-        do not answer.
+        """Whether all that the search can find out about these partitions is known, even if other
+        partitions do not answer.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
@@ -156,8 +159,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: nothing new from before the start can arrive any
-        more.
+        """Takes what has arrived. is_past: nothing new that was sent before the agent started can
+        arrive any more.
         """
         if self.is_over:
             return

@@ -1,6 +1,6 @@
 """The host's files: finding them, knowing them, reading them.
 
-host        what the agent asks of the operating system; tests have another one
+host        what the agent asks of the operating system; tests have a host of their own
 operating_system  implements `host` with the calls of this machine
 birth_times when an inode was made: what tells a file from the next one that gets its inode
 patterns    which paths a source's patterns match
@@ -11,20 +11,20 @@ links       what links led to, one after the other, in other directories
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 mounts      known files whose file system is not there yet
-likeness    gathers that evidence: compares what lies at a path now with known files
+likeness    gathers the evidence for same_file: compares what lies at a path now with known files
 rotations   files that were rotated away before anybody looked, directory by directory
 look        one directory at one look, and what was found
 history     what became of the files that lay at a path
 stillness   whether generations were being renamed while a directory was looked at
 watching    events of the operating system, which only make looks earlier
 compression which known file a compressed one holds
-decompressed, plain_sizes  its plain bytes, and how many they are
+decompressed, plain_sizes  the plain bytes of a compressed file, and how many they are
 copies      of logs: left alone, or read from where their original was cut
 known       all known files: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end
 host_files  the owners of all that is known, in one value
-recognition what a file that is there is: new, the same, a copy, another one, rewritten
+recognition what a file found on the host is: new, the same, a copy, another one, rewritten
 tracking    a look: from the files that lie there, and those that do not, to file ids; like
             recognition and reading, it reports with a reason which files were cut or vanished
 sighting    what a look found, and for which source
@@ -35,9 +35,10 @@ handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 
 The agent tails a file because a look through the patterns finds it; events only make the look
-earlier. If a link leads to the file, the directory in which the file really lies counts: that one
-is watched, listed, and searched for rotated files. Two looks at a meant path (one that a pattern
-matches) find the same file, or another one, or nobody knows (same_file). If it is another one,
-rotation has renamed the first file in between, and the agent looks for it beside the path
-(rotations). So the agent misses nothing that is still on the host, and declares what is gone.
+earlier. If a link leads to the file, the agent watches the directory in which the file really lies,
+lists it, and searches it for rotated files. Two looks at a meant path (one that a pattern matches)
+may find the same file or two different files, and sometimes nobody can know which (same_file). If
+they find different files, rotation has renamed the first file in between, and the agent looks for
+it beside the path (rotations). So the agent misses nothing that is still on the host, and declares
+what is gone.
 """

@@ -1,6 +1,6 @@
 """The time at which an inode was made distinguishes a file from the next one that gets its inode.
 
-The kernel gives the inode of a deleted file to the next one; ext4 does so at once. statx(2) says
+The kernel gives the inode of a deleted file to the next one; ext4 gives it at once. statx(2) says
 when the inode was made, on ext4, XFS, Btrfs, F2FS, ZFS and tmpfs; Python's os.stat does not show it
 on Linux. If the C library, the kernel or the file system has no such time, the answer is None.
 """
@@ -36,7 +36,7 @@ def born_of(descriptor: int) -> int | None:
 
 
 def born_at(path: str, inode: int) -> int | None:
-    """When the inode at a path was made, if it is this one; ns since 1970, None if unknown."""
+    """When this inode was made, if it lies at the path; ns since 1970, None if unknown."""
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 
 

@@ -44,7 +44,7 @@ class Births:
     def go_on(
         self, sighting: Sighting, old: TrackedFile, handle: Handle | None = None
     ) -> TrackedFile | None:
-        """Begins a file id for the bytes behind an older file id's end."""
+        """Begins a file id for the bytes after the end of an older file id."""
         handle = handle or self.open(sighting)
         point = old.last_point
         mark = Mark(old.length or 0, point.prefix_crc)

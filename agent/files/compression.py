@@ -1,8 +1,8 @@
 """Finds the known file that became a compressed generation, and reads on in that generation.
 
 A compressed file has another inode than the plain one, which is gone. The agent recognises it by
-its first plain bytes, by those before the read position, and by the time of change, which most
-programs copy. From then on the compressed file is the place of the known file; positions count
+its first plain bytes, by the plain bytes before the read position, and by the time of change, which
+most programs copy. From then on the compressed file is the place of the known file; positions count
 plain bytes, so nothing is read twice. While the plain file is still there, compression is under
 way, and the agent reads the plain file.
 """
@@ -31,7 +31,7 @@ good.
 
 
 class Compression:
-    """Owns nothing: it moves known files, and births notes what cannot be opened."""
+    """Owns nothing: it moves known files, and `births` notes the files that cannot be opened."""
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
         self._host = host

@@ -33,14 +33,14 @@ class Copies:
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
-        """Adds a file id that begins, or that is known from before."""
+        """Adds a file id that begins, or that is known from before the agent's start."""
         for path in origins(tracked):
             born_at = self._born_at.setdefault(path, [])
             born_at.append(tracked)
             del born_at[:-ORIGINALS_MAX]
 
     def forget(self, tracked: TrackedFile) -> None:
-        """Removes a file id that is no more."""
+        """Removes a file id that is forgotten."""
         for path in origins(tracked):
             others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
             if others:
@@ -83,7 +83,9 @@ class Copies:
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """(a file born at a path whose bytes the found one has, how sure that is)."""
+        """(the original among the files born at a path; how sure it is that the found one has its
+        bytes).
+        """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:
             return None, Answer.OTHER
@@ -92,7 +94,7 @@ class Copies:
         try:
             handle = self._host.open(found.real_path)
         except OSError:
-            return None, Answer.OTHER  # reading reports it when it opens it
+            return None, Answer.OTHER  # the reader reports the error when it opens the file
         try:
             return self._compare(handle, found, originals, place)
         except OSError:

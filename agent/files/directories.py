@@ -53,7 +53,7 @@ class Directories:
     def find(self, directory: str, key: FileKey) -> str | None:
         """The path of a file among the names of a directory; None if it was not there.
 
-        Raises OSError if that cannot be known. A file may have come or gone since.
+        Raises OSError if that cannot be known. A file may have come or gone since the listing.
         """
         name = self.name_of(directory, key.inode)
         if name is None:

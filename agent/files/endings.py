@@ -1,4 +1,6 @@
-"""How file ids end: read to the end, replaced, or gone; and how long they are watched then."""
+"""How file ids end (read to the end, replaced, or gone), and how long the agent watches the files
+after that.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ CHANGED: Final = "the bytes before the position are others than were read"
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """If a file vanishes unseen, none of its bytes is lost if all of them were promised, and if it had
-stood still for at least STILL_S and for STILL_FACTOR times as long as nobody looked.
+stood still for at least STILL_S and for STILL_FACTOR times the time during which nobody looked.
 """
 
 CLOCK_SET_S: Final = 5.0
@@ -34,7 +36,7 @@ class Endings:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # not closed yet
+        self.ended: dict[int, TrackedFile] = {}  # those that are not closed yet
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check it
         self._now = 0.0
         self._now_ms = 0
@@ -73,7 +75,7 @@ class Endings:
         self._handles.drop(tracked.file)
 
     def lose(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends a file id; an unknown number of its bytes was not read."""
+        """Ends a file id, and declares that an unknown number of its bytes was not read."""
         tracked.tally.lost += max(tracked.size - tracked.promised, 0)
         self._news.lose(tracked, reason)
         self.end(tracked)
@@ -122,8 +124,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When the file was looked at last (ms); if not since the start, the time of its topic's
-        last seal.
+        """When the file was looked at last (ms); if not since the agent started, the time of its
+        topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

@@ -9,8 +9,8 @@
 This covers the names of logrotate with any `dateformat`, `extension` or `addextension`, log4j2,
 logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet,
 Docker, savelog, newsyslog, and of copies that people and Windows make. Only files with such names
-can be generations of a log: `mail.err` is none of `mail`. Whether a file with such a name is a
-generation depends on when it was made and changed (rotations).
+can be generations of a log: `mail.err` is no generation of `mail`. Whether a file with such a name
+is a generation depends on when it was made and changed (rotations).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The names that are left without a generation's parts: without those at the end of the name,
-    then without those before its ending.
+    """The names that are left without the parts that mark a generation: first without such parts at
+    the end of the name, then without those before its ending.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)

@@ -48,7 +48,7 @@ class Handles:
         if handle is None:
             raise Moved(tracked.location)
         if tracked.birth.born_ns is None:
-            tracked.verified = False  # while it was not held, another may have got its inode
+            tracked.verified = False  # while it was not open, another file may have got its inode
         self.keep(tracked.file, handle)
         return handle
 

@@ -46,7 +46,7 @@ class Known(Protocol):
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of one that is read in its place, or was read."""
+        """Whether a found file is a copy of a file that is read where it lies, or that was read."""
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
@@ -65,7 +65,7 @@ class Known(Protocol):
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
-        anywhere; None if there is no such file, or if that is unknown.
+        anywhere; None if there is no such file, or if its time of birth is unknown.
         """
         ...
 
@@ -183,7 +183,7 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file is still there: then the agent reads that one."""
+        """Whether the plain file is still there: then the agent reads the plain one."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
@@ -207,7 +207,9 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether one of the younger generations has gone: they are numbered from the newest on."""
+        """Whether one of the younger generations is gone: generations are numbered from the newest
+        on, and a number is missing.
+        """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)
         if said is None:
@@ -231,8 +233,9 @@ class History:
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
         """Whether the file lay under the same name before. The answer is no for a copy with bytes
-        that a truncation cut off: the truncation may be noticed later than the copy made before
-        it."""
+        that a truncation cut off, because the agent may notice the truncation later than the copy
+        that was made before it.
+        """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         same = look.place.members.get(name)
@@ -241,8 +244,8 @@ class History:
         return same.plain is None or not look.lay_plain(same.plain)
 
     def _is_left_alone(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether the file is older than the last look, or a copy of one that is read in its
-        place.
+        """Whether the file is older than the last look, or a copy of a file that is read where it
+        lies.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -268,8 +271,8 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares a file that was left alone for its age if that age is uncertain, because its
-        time of change was set back, or the clock was set back while nobody looked.
+        """Declares a file that was left alone because it is old, if its age is uncertain: its time
+        of change was set back, or the clock was set back while nobody looked.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000

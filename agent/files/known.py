@@ -85,7 +85,9 @@ class KnownFiles:
         self.copies.forget(tracked)
 
     def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
-        """Notes a size and a time of change; a change without growth asks for a closer look."""
+        """Notes a size and a time of change. If the file changed and did not grow, it must be
+        verified again.
+        """
         if size <= tracked.size and changed_ns != tracked.changed_ns:
             tracked.verified = False
         if size != tracked.size or changed_ns != tracked.changed_ns or not tracked.grown_at:
@@ -107,8 +109,8 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file lies; None if it is gone. If it is not held open, reads its
-        directory once more before giving it up.
+        """The path where the file lies; None if it is gone. If the file is not held open, reads its
+        directory once more before it says so.
 
         Raises OSError if that cannot be known.
         """
@@ -181,7 +183,7 @@ class KnownFiles:
             return ""
         births = (born_ns, tracked.birth.born_ns)
         if not is_moved and None not in births and births[0] != births[1]:
-            return ""  # another one has its inode
+            return ""  # another file has its inode
         handle = self._handles.held(tracked.file)
         path = tracked.location if handle is None else handle.where()
         found = self._host.look(path) if path else None
@@ -198,7 +200,7 @@ class KnownFiles:
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
-        anywhere; None if there is no such file, or if that is unknown.
+        anywhere; None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
@@ -235,7 +237,7 @@ class KnownFiles:
         return times
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of one that is read in its place, or was read."""
+        """Whether a found file is a copy of a file that is read where it lies, or that was read."""
         return not self.knows(found) and self.copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
@@ -243,8 +245,8 @@ class KnownFiles:
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:
-        """Whether a copy of the original was found before: another copy may hold bytes that came
-        after it.
+        """Whether a copy of the original was found before. If so, another copy may hold bytes that
+        were written after the first copy was made.
         """
         return any(
             each.birth.predecessor == original.file and each.birth.key != original.birth.key

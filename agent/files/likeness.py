@@ -26,7 +26,7 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether what was found is the known file; reads its bytes where they decide.
+    """Whether what was found is the known file; reads its bytes if the answer depends on them.
 
     Raises OSError if they cannot be read.
     """
@@ -45,7 +45,8 @@ def compare(
 
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether a file has the bytes that were read of another, or its first bytes if none were.
+    """Whether a file has the bytes that were read of another file, or, if none were read, the
+    other's first bytes.
 
     Raises OSError; FileNotFoundError if there is no such file.
     """
@@ -61,8 +62,8 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     """Whether a file holds nothing but the first bytes of another one.
 
-    Compares its first bytes, and its last ones unless the other file has gone elsewhere. Raises
-    OSError.
+    Compares the found file's first bytes, and also its last ones if the other file is still at its
+    place. Raises OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
@@ -118,8 +119,8 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file with that inode at its old path, or elsewhere in that directory with the same
-    birth.
+    """The file with the known file's inode: at the known file's path, or elsewhere in that
+    directory if it has the same birth.
     """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:

@@ -33,14 +33,14 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over where known files lay before the start: (path of the link, real path), the
-        newest last.
+        """Takes over where known files lay before the agent started: (path of the link, real path),
+        the newest last.
         """
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Each link that leads into another directory now, with the paths where files of the time
-        between may lie; None if nobody knows such paths.
+        """Each link that leads into another directory now, with the paths at which files from
+        between the two looks may lie; None if nobody knows such paths.
         """
         led = {}
         for path, found in lay.items():
@@ -53,8 +53,8 @@ class Links:
         self._led.update(led)
 
     def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
-        """Links that lead nowhere now, and where they led. A link is forgotten when that directory
-        is gone.
+        """Links that lead nowhere now, and where they led. A link is forgotten when the directory
+        that it led into is gone.
         """
         for path, real_path in list(self._led.items()):
             if path in lay or path == real_path:
@@ -101,7 +101,7 @@ class Links:
 
 
 def _bases(name: str) -> list[str]:
-    """A name, and those that it may be a generation of."""
+    """A name, and the names that it may be a generation of."""
     said = generation(name)
     return [name, *(() if said is None else said.bases)]
 

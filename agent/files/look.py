@@ -13,11 +13,14 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""A generation that changed after the last look may have a time of change this much before it."""
+"""A generation that changed after the last look may have a time of change that is this much earlier
+than the look.
+"""
 
 STEP_MS: Final = 100
-"""How much less than a clock that is never set the wall clock may have gone on and count as right:
-the two are not read at one moment."""
+"""The wall clock counts as set back only if it lags by more than this behind a clock that is never
+set: the two are not read at the same moment.
+"""
 
 
 @dataclass(slots=True)
@@ -52,9 +55,9 @@ class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
     lay: what lay at the meant paths. anchors: the newest known files of meant paths where nothing
-    lay. seen: all that a rotation would change. restless: the looks since then during which names
-    came and went. unknown: inodes of compressed files that may hold known files, which nobody could
-    tell yet.
+    lay. seen: all that a rotation would change. restless: the later looks during which names came
+    and went. unknown: inodes of compressed files of which nobody could tell yet whether they hold
+    known files.
     """
 
     changed_ns: int | None = None
@@ -89,7 +92,7 @@ class Look:
     """This look into one directory.
 
     since: by topic, the time (ms) that counts as the last look when the agent starts. before_ms:
-    the time of the last look, if the directory is new in this one. before: what lay at each path,
+    the time of the last look, if the directory is new in this look. before: what lay at each path,
     or its anchor. names_here: the names that the patterns found. others: unknown files, by
     directory. unresolved: paths whose known files may lie in compressed ones that nobody could look
     into yet.
@@ -111,8 +114,8 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """All that a rotation would change there. It has births too: the newest file may have the
-        inode of a deleted one.
+        """All that a rotation would change there. It includes times of birth, because the newest
+        file may have the inode of a deleted one.
         """
         names = ((name, member.inode) for name, member in self.members.items())
         here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
@@ -120,7 +123,7 @@ class Look:
 
     def is_judged(self, base: str) -> bool:
         """Whether another file or none lies at a path now, or files may have waited there since
-        before the start.
+        before the agent started.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
@@ -132,7 +135,7 @@ class Look:
 
     def is_made_since(self, found: Found) -> bool:
         """Whether the inode is younger than the last look: the kernel gives a deleted file's inode
-        to the next one, and rotation may give that one the same name.
+        to the next one, and rotation may give that file the deleted file's name.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:
@@ -141,7 +144,7 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the clock is behind what it was before the start."""
+        """Whether the clock shows an earlier time than it did before the agent started."""
         if self.place.looked_ms >= 0:
             return False
         first = self.since.get(self.moment.sources[index].topic, 0)
@@ -149,8 +152,8 @@ class Look:
 
     @property
     def was_set_back(self) -> bool:
-        """Whether the wall clock was set back since the last look of this run: what was made later
-        may say that it is older.
+        """Whether the wall clock was set back since the last look of this run. If so, a file that
+        was made later may have an earlier time.
         """
         place, moment = self.place, self.moment
         elapsed_ms = (moment.now - place.looked_s) * 1000
@@ -164,7 +167,7 @@ class Look:
             return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
         first = self.since.get(self.moment.sources[index].topic, now_ms)
         if self.before_ms is not None:
-            first = self.before_ms  # nothing of the directory was known at the start
+            first = self.before_ms  # nothing of the directory was known when the agent started
         return min(first, now_ms) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

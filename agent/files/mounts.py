@@ -17,7 +17,9 @@ from skidway.agent.files.likeness import renumbered
 from skidway.agent.values.tracked import TrackedFile
 
 MOUNT_WAIT_S: Final = 3_600.0
-"""How long a start waits for a file system, which may have to be checked before it is mounted."""
+"""How long a starting agent waits for a file system, which may have to be checked before it is
+mounted.
+"""
 
 REMEMBERED_S: Final = 30 * 86_400.0
 """How long finished files of a missing file system are remembered."""
@@ -36,7 +38,7 @@ class Mounts:
         self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:
-        """Takes over, before the first look, the files known before the start."""
+        """Takes over, before the first look, the files that were known before the agent started."""
         by_directory: dict[str, list[TrackedFile]] = {}
         for tracked in files:
             if not tracked.is_deleted:
@@ -48,7 +50,7 @@ class Mounts:
                 self._away[directory] = known
 
     def is_away(self, tracked: TrackedFile) -> bool:
-        """Whether the file is one of those that are waited for."""
+        """Whether the agent waits for the file's file system."""
         waiting = self._away.get(os.path.dirname(tracked.location), ())
         return any(each is tracked for each in waiting)
 

@@ -13,8 +13,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since it was last taken. doubts: by topic, how often since the start a file
-    turned out to differ from what was read of it.
+    """What has changed since it was last taken. doubts: by topic, how often since the agent started
+    a file turned out to differ from what was read of it.
     """
 
     born: list[TrackedFile] = field(default_factory=list)
@@ -36,7 +36,7 @@ class News:
         self.set_apart.append(apart)
 
     def may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
-        """Notes that bytes of a file may have been delivered as those of another one."""
+        """Notes that bytes of a file may have been delivered already, as bytes of another one."""
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 

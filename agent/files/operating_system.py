@@ -188,8 +188,8 @@ class OperatingSystem:
         return DAMAGED if isinstance(size, OSError) else size
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
-        """The time of birth. It is asked again when the inode has changed, as it has for a new
-        file.
+        """The time of birth. It is asked for again when the inode has changed; a new file with the
+        same inode is such a change.
         """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:
@@ -202,8 +202,8 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether the file lies at a path: its own name may end like the kernel's mark of deleted
-    files.
+    """Whether the file lies at a path. The path alone does not show it: a file's own name may end
+    like the mark that the kernel gives to deleted files.
     """
     try:
         return os.path.samestat(os.stat(path), status)

@@ -144,7 +144,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The entries of a directory whose names a part means, sorted."""
+    """The entries of a directory whose names match a part of a pattern, sorted."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

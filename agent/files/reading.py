@@ -41,7 +41,9 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and the flight that it begins. is_new: it was not promised before the start."""
+    """A reading, and the flight that it begins. is_new: it was not promised before the agent
+    started.
+    """
 
     tracked: TrackedFile
     reading: Reading
@@ -205,7 +207,7 @@ class FileReader:
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
 
     def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
-        """The next bytes; None if those before them are not the ones that were read."""
+        """The next bytes; None if the bytes before them are not the ones that were read."""
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
@@ -219,7 +221,7 @@ class FileReader:
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
         """Notes size and time of change. Returns False if the file was cut. A new time of change
-        without growth is left for the next look: a write sets the time before the size.
+        without growth is left for the next look, because a write sets the time before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -301,7 +303,9 @@ class FileReader:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the first bytes are as before; nobody writes to a decompressed file."""
+    """Whether the first bytes are as before. A decompressed file is not checked, because nobody
+    writes to it.
+    """
     if isinstance(handle, Decompressed):
         return True
     print_ = tracked.birth.fingerprint

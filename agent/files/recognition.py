@@ -152,7 +152,7 @@ class Recognition:
         tracked.rotated = is_rotated
 
     def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Has the plain size of a compressed file measured that holds a known file."""
+        """Has the plain size measured of a compressed file that holds a known one."""
         if tracked.state is FileState.OPEN:
             self._known.on_growth(tracked)
         elif (handle := self._births.open(sighting)) is not None:
@@ -201,9 +201,9 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """Handles a file if it is a copy, and returns whether it is. Of a sure copy, the agent
-        reads only what was unread in the original; an unsure one it reads whole, and declares
-        it.
+        """Handles a file if it is a copy, and returns whether it is. If it surely is a copy, the
+        agent reads only what was unread in the original. If that is unsure, the agent reads the
+        whole file, and declares that its bytes may be double.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -262,8 +262,8 @@ class Recognition:
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Handles another file, or a possibly other one, that has the inode of a known file now: it
-        is read from its start.
+        """Handles a file that has the inode of a known file and is, or may be, another one. It is
+        read from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
@@ -297,7 +297,9 @@ class Recognition:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """Whether it has the known bytes; a file that is held open is checked when it is read."""
+        """Whether the found file has the known bytes; a file that is held open is checked when it
+        is read.
+        """
         if self._handles.held(tracked.file) is not None:
             return True
         return begins_like(self._host, found.real_path, tracked)

@@ -1,12 +1,12 @@
-"""Generations that were rotated away before anybody looked, though no pattern means their names.
+"""Finds generations that were rotated away before anybody looked; no pattern matches their names.
 
-Two looks at a meant path, `app.log`, may find two files. Between them others may have lain there,
-which rotation has given names such as `app.log.1` since. So if a look finds another file than the
-last look did, or none, it goes through the names in that directory, or in the directory that the
-path's link leads to. An unknown generation is
+Two looks at a meant path, such as `app.log`, may find two different files. Between the two looks,
+other files may have lain there, and rotation may have renamed them to names such as `app.log.1`. So
+if a look finds another file than the last look did, or none, it goes through the names in that
+directory, or in the directory that the path's link leads to. An unknown generation is
 
-    read        if it was made and changed no earlier than the last look (before that it did not
-                exist, or was the file that the last look found), and before what lies there now
+    read        if it was made and changed no earlier than the last look (before, it did not exist,
+                or was the file that the look found), and before the file that lies there now
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
@@ -16,17 +16,19 @@ path's link leads to. An unknown generation is
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
 last look found it there, or beside it. As long as the anchor is still there under any name, nothing
 younger is gone. If the anchor is gone although generations lie there, or if no anchor was known and
-this look finds new generations, some may have been deleted unread: that is declared too, because
-nobody can know it.
+this look finds new generations, some may have been deleted unread. Nobody can know this, so the
+agent declares it.
 
-If a known file of the path lies under a name that rotation is not known to give, or in another
-directory (strays), a file made since the last look is read if its name contains the name of the
-path, or differs from the known file's name only in digits. Beside an anchor with such a name, any
-other file made since then may be a generation too: that is declared.
+A known file of the path may lie under a name that rotation is not known to give, or in another
+directory (strays). Then a file made since the last look is read if its name contains the name of
+the path, or differs from the known file's name only in digits. If the known file is the anchor, any
+other file made since the last look may be a generation of the path too, and the agent declares
+that.
 
-A listing proves nothing if names change while it is read (stillness). After a start, the topic's
-last seal counts as the last look, or else the topic's first start. A directory is listed if its
-time of change differs from that at the last look, or if a meant path in it leads elsewhere.
+A listing proves nothing if names change while it is read (stillness). When the agent starts, the
+time of the topic's last seal counts as the time of the last look; without a seal, the time at which
+the agent first started with the topic. A directory is listed if its time of change differs from
+that at the last look, or if a meant path in it leads elsewhere.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """What lay at the meant paths before the start; since: the last look, by topic (ms).
+        """Takes over what lay at the meant paths before the agent started. since: the time that
+        counts as the last look, by topic (ms).
 
         rotated: (meant path, directory now, file) of known files that had lain at a meant path; the
         newest last.
@@ -121,8 +124,9 @@ class Rotations:
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
-        hidden: paths at or below which nobody can look now. What lies there stays as the last look
-        left it, and so does everything in the directory of a file that cannot be looked at.
+        hidden: paths at or below which nobody can look now. For them, what the last look noted
+        stays unchanged. It stays unchanged for a whole directory if a file in it cannot be looked
+        at.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -176,7 +180,9 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """What lay at meant paths that lead to another place now, or nowhere, by directory."""
+        """What lay at meant paths that lead to another place now, or nowhere; each with its
+        directory.
+        """
         for path, before in self._lay.items():
             found = lay.get(path)
             if found is not None and found.real_path != before.real_path:
@@ -320,7 +326,9 @@ class Rotations:
                     moment.findings.miss(source, found.path, SET_BACK, there)
 
     def _last_look(self, topic: str, moment: Moment) -> tuple[int, bool]:
-        """When the last look was, ms by the clock of now; whether that was set back since."""
+        """(when the last look was, in ms of the present clock; whether that clock was set back
+        since).
+        """
         if self._looked_ms is None:
             first = self._since.get(topic, moment.now_ms)
             return min(first, moment.now_ms), first > moment.now_ms + SLACK_MS
@@ -352,8 +360,8 @@ class Rotations:
 
 
 def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
-    """Whether it was made since the last look and, as far as the clock tells, before what lies at
-    the path now.
+    """Whether the file `there` was made since the last look and, as far as the clock tells, before
+    the file that lies at the path now.
     """
     since_ns = (since_ms - SLACK_MS) * 1_000_000
     if there.born_ns is None or now.born_ns is None:

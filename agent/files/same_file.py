@@ -13,9 +13,9 @@ the strongest first:
     it lies where it lay, or where rotation puts it                       same
     else                                                                  unknown
 
-`same` says nothing about the bytes: the same file may have been truncated or rewritten. Unknown is
-an answer of its own: the agent may read again what it has read before, and declares that; it leaves
-out nothing.
+`same` says nothing about the bytes: the same file may have been truncated or rewritten. If the
+answer is unknown, the agent leaves out nothing: it may read again what it has read before, and
+declares that.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file that begins with `count` bytes of a file that is gone holds it.
+    """Whether a compressed file holds a file that is gone. It begins with `count` bytes of that
+    file.
 
     is_same_time: both have the same time of change, which compressing programs copy. is_only: no
     other file that is gone has these bytes. Logs of a few bytes may be alike.

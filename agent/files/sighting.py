@@ -24,10 +24,10 @@ class Sighting(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path by which a pattern leads to it, or from which it was rotated."""
+        """The path at which a pattern finds it; for a rotated file, the path before."""
         return self.base or self.found.path
 
     @property
     def bases(self) -> list[str]:
-        """The paths that it may be a copy of, or was rotated from."""
+        """The paths of the logs that it may be a copy or a generation of."""
         return [self.base] if self.base is not None else list(copied_from(self.found.path))

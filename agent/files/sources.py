@@ -1,4 +1,4 @@
-"""Which source a path belongs to: one that means it, or the path that it was rotated from. Pure."""
+"""Which source a path belongs to, by its patterns and by the path before rotation. Pure."""
 
 from __future__ import annotations
 

@@ -26,5 +26,7 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
 
 
 def shares_name(name: str, path: str, known: Iterable[str]) -> bool:
-    """Whether a name contains a path's, or differs from a known generation's only in digits."""
+    """Whether a name contains the name of a path, or differs from a known generation's name only in
+    digits.
+    """
     return os.path.basename(path) in name or shape(name) in map(shape, known)

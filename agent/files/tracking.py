@@ -8,9 +8,9 @@
     found nowhere, not held open              its unread bytes are declared lost, without an end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
-    known inode, and nobody knows             the same, and bytes perhaps delivered twice declared
-    on another device after a start, else     the same id: the machine numbers its disks anew
-    alike by name, inode and bytes
+    known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
+    after a start, on another device, but     the same id: the machine numbers its disks anew
+    with the same name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
 
 A loss is declared once, when it is noticed, with its reason; nothing is ever skipped in silence.
@@ -82,13 +82,13 @@ class Tracker:
             host, handles, self.sources, files, births, self._endings
         )
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
-        self._now_ms = 0  # of this look
+        self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
         self.linked_directories: frozenset[str] = frozenset()
         """The directories of files that links lead to: only a watch there reports their events."""
         self._forget_at = 0.0
-        self.flying: dict[int, TrackedFile] = {}  # with flights
-        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether bytes of it were lost
+        self.flying: dict[int, TrackedFile] = {}  # the files that have flights
+        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether a file id lost bytes
 
     # --- what others see ----------------------------------------------------------------------
 
@@ -163,7 +163,9 @@ class Tracker:
         return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight: its bytes are on their way, or set apart in their place in the order."""
+        """Adds a flight, whose bytes are on their way, or are set apart and keep their place in the
+        order.
+        """
         tracked.flights.append(flight)
         self.flying[tracked.file] = tracked
 

@@ -18,7 +18,7 @@ class Unopened:
         self._is_changed = False
 
     def load(self, files: Iterable[UnopenedFile]) -> None:
-        """Takes over the files from before the start."""
+        """Takes over such files from before the agent started."""
         self._files = {each.found.key: each for each in files}
 
     def take_changed(self) -> list[UnopenedFile] | None:

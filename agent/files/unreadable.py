@@ -8,7 +8,9 @@ from skidway.agent.files.host import Scan
 
 
 class Unreadable:
-    """Owns the reasons: by topic, then by path. passing: those that a later look takes away."""
+    """Owns the reasons: by topic, then by path. passing: the paths about which a later look will
+    know more.
+    """
 
     def __init__(self) -> None:
         self.by_topic: dict[str, dict[str, str]] = {}

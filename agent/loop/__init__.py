@@ -2,7 +2,7 @@
 
 loop       one turn: what was acknowledged, what is looked at, what is promised, what is sent
 parts      what the loop is made of
-beginning  what a start finds in the state, and what it writes first
+beginning  what a starting agent finds in the state, and what it writes first
 schedule   when all patterns are looked through
 unreadable_paths  paths that cannot be read, each named once in the log
 """

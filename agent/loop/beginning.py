@@ -1,4 +1,4 @@
-"""What a start finds in the state, what it refuses, and what it writes down first."""
+"""What a starting agent finds in the state, what it refuses, and what it writes down first."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """What a start writes down: the cluster, first starts, and what is not needed any more."""
+    """What a starting agent writes down: the cluster, the first start with each new topic, and
+    which rows are not needed any more.
+    """
     changes = Changes()
     changes.forget_recipes()
     changes.forget_losses()
@@ -68,7 +70,8 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """Partitions without a floor; a start asks the cluster for their ends before it sends anything.
+    """Partitions without a floor; a starting agent asks the cluster for their ends before it sends
+    anything.
 
     Empty while intents are not settled: their records may lie below such an end, so these
     partitions are read back from the beginning of their logs.

@@ -12,7 +12,7 @@
 One object, one thread; every part that keeps something has one owner here (`parts` makes them).
 Nothing is sent until the transaction with its intent is durable. When the disk is full the loop
 keeps the transaction as it is and tries it again. Until that transaction succeeds, the loop gathers
-nothing new and sends nothing that it promises.
+nothing new and sends nothing that the transaction promises.
 """
 
 from __future__ import annotations
@@ -127,12 +127,16 @@ class Loop:
 
     @property
     def last_words(self) -> int:
-        """How many topics have a last word that was said since the start and holds."""
+        """How many topics have a last word that was said since the agent started and was not taken
+        back.
+        """
         return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics without a last word that was said since the start, is durable, and holds."""
+        """The topics that lack a last word: one that was said since the agent started, is durable,
+        and was not taken back.
+        """
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
@@ -184,7 +188,9 @@ class Loop:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was promised is settled, counted, said and published."""
+        """Whether all that was promised is settled and counted, and all messages about it are
+        published.
+        """
         return (
             self._unwritten is None
             and self._replay.is_over
@@ -203,7 +209,8 @@ class Loop:
     def pending_bytes(self) -> int:
         """Bytes of all files that are not settled now. Any thread may ask.
 
-        Nothing is locked: for a file in the middle of a step it may be off by one reading.
+        Nothing is locked, so the number may be off by one reading for a file that the loop is
+        working on.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
@@ -267,7 +274,7 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """Readings: promises from before the start first, then what is new."""
+        """Readings: first promises from before the agent started, then new ones."""
         if not self.outbound.has_room or self._refused.is_full:
             return []
         taken = [*self._replay.take(now), *self._inquiry.take(now)]
@@ -287,8 +294,8 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: the positions, the counts of what they passed, and the files at
-        their end.
+        """Moves the checkpoint: writes the positions, counts what they passed, and closes the files
+        that they finished.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:

@@ -1,4 +1,4 @@
-"""Logs each path that cannot be read once; it is logged again only after it could be read."""
+"""Logs each unreadable path once, and logs it again only after it could be read in between."""
 
 from __future__ import annotations
 

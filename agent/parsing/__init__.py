@@ -12,5 +12,5 @@ not fit is a Reject with a reason from a closed set, never an error and never si
 Reading order: framing (where each record begins and ends), lines (bytes to Arrow), parser (what a
 parser is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of them, for
 lines that are not UTF-8), derived (a schema for sources that name none).
-`skidway.agent.batches.recipe` picks one.
+`skidway.agent.batches.recipe` picks the parser of a source.
 """

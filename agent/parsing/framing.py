@@ -5,8 +5,8 @@
       a  b  c  d  e  f  g  h  CR  LF      ...
 
 LF and CRLF both end a line and are no part of its value; a blank line is a record. The last line of
-a range may lack its terminator (the file stood still for `idle.flush.ms`): the range ends there, so
-the record does too. Such a record needs no mark: its length is the length of its value. Nothing of
+a range may lack its terminator (the file stood still for `idle.flush.ms`): then the record ends
+where the range ends. Such a record needs no mark: its length is the length of its value. Nothing of
 one range is needed to frame the next, so a range is framed the same way whenever it is read again.
 
 Positions here count from the start of the buffer. A change to what this module makes of the same

@@ -1,11 +1,11 @@
 """Event times: strptime on a whole column, in NumPy.
 
 Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
-with Python's rules (white space stands for one or more blanks, numbers may lack their leading zero,
-letters match in both cases, names are English; a leap second, :60, is the second after :59), with
-one exception: each number takes all the digits that it may, so adjacent numbers (%y%m%d) need their
-leading zeros, where Python would guess which of them lacks one. Three names stand for formats that
-have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a
+with Python's rules: white space stands for one or more blanks, numbers may lack their leading zero,
+letters match in both cases, names are English, and a leap second (:60) is the second after :59. One
+rule differs: each number takes all the digits that it may. So adjacent numbers (%y%m%d) need their
+leading zeros; Python would guess which of them lacks one. Three names stand for formats that have
+no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a
 fraction) and `epoch_ms`.
 
 A format without a year means the latest year in which the time is at most a day after `now_ms`, the
@@ -50,7 +50,7 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 class TimeFormat:
-    """A compiled format. Raises ConfigurationRefused for one that names no moment."""
+    """A compiled format. Raises ConfigurationRefused if the format determines no moment."""
 
     def __init__(self, format: str, timezone: str = "UTC") -> None:
         self._zone = _zone(timezone)
@@ -493,5 +493,5 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
         inside = np.arange(columns) < np.minimum(width, columns)[:, None]
         at = bounds[:-1, None].astype(np.int64) + np.arange(columns)
         matrix[:, :columns][inside] = data[at[inside]]
-    # A value that is too long is no time: no place that reading can reach equals its width.
+    # A value that is too long is no time: it gets a width that reading never reaches.
     return matrix, np.where(width > WIDTH_MAX, WIDTH_MAX + _MARGIN + 1, width)

@@ -6,10 +6,11 @@
     renewal     new file ids for an adopted state that was an older copy
 
 WAL with synchronous=FULL: once a commit has returned, it survives a power loss. The database is
-made whole under another name and renamed, so an empty or half-made database is damage and no first
-start; the agent refuses it with a sentence and never starts over by itself. Rows that decide what
-is read or sent again carry a checksum, because SQLite finds damaged pages but not changed values.
+made whole under another name and renamed, so an empty or half-made database is a sign of damage,
+not of a first start. The agent refuses it with an error message and never starts over by itself.
+Rows that decide what is read or sent again carry a checksum, because SQLite finds damaged pages but
+not changed values.
 
 A full disk is no damage: the transaction is rolled back, kept, and tried again; until it succeeds,
-nothing is read and nothing that it promises is sent.
+nothing is read, and nothing that the transaction promises is sent.
 """

@@ -185,7 +185,7 @@ class Changes:
         )
 
     def number_losses(self, number: int) -> None:
-        """Notes that the delta of this number has all losses that had no number."""
+        """Notes that the delta with this number contains all losses that had no number."""
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:

@@ -123,8 +123,8 @@ class StateDatabase:
         """The intents that the checkpoint has not passed, in the order in which they were made.
 
         An intent that was divided after it was read back has parts with higher sequence numbers
-        than the intents behind it. So the intents of each file are sorted by their bytes, and put
-        at the places that the sequence numbers gave to that file.
+        than the intents after it. So the intents of each file are sorted by their bytes, and put at
+        the places that the sequence numbers gave to that file.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

@@ -1,15 +1,15 @@
 """New file ids for an adopted state that was an older copy.
 
-The newer state may have sent what lies behind the copy's positions, under the same file ids. If the
-logs were restored as well, other bytes may lie there now. So each file that is still read gets a
-new id, which begins at the copy's checkpoint: lines that are read again count as lines of their
-own, and the audit calls every bucket unknown that the new epoch touches before its first seal. What
-the copy had promised of such a file is read again. Counts of the copy are not published again: the
-newer state has published them.
+The newer state may have sent what lies after the copy's positions, under the same file ids. If the
+logs were restored as well, other bytes may lie after these positions now. So each file that is
+still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
+count as lines of their own, and the audit calls every bucket unknown that the new epoch touches
+before its first seal. What the copy had promised of such a file is read again. Counts of the copy
+are not published again: the newer state has published them.
 
-A file that had ended keeps its id, since its inode may already belong to a newer id. What was
-promised of it is handled as after any crash: the same bytes, checked by CRC, are sent again, or
-read back from the brokers.
+A file id that had ended stays as it is, since its inode may already belong to a newer id. What was
+promised of it is handled as after any crash: the bytes are sent again if they still have their CRC;
+otherwise the agent reads back from the brokers which records arrived.
 """
 
 from __future__ import annotations

@@ -52,5 +52,5 @@ class UnopenedFile(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path by which a pattern leads to it, or from which it was rotated."""
+        """The path at which a pattern finds it; for a rotated file, the path before."""
         return self.base or self.found.path

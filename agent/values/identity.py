@@ -37,7 +37,7 @@ Read = Callable[[int, int], bytes]
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63: signed everywhere."""
+    """A random id, above 0 and below 2^63, because it is stored as a signed number everywhere."""
     return secrets.randbits(ID_BITS) or 1
 
 
@@ -144,7 +144,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The mark, and whether bytes behind it may be old ones too."""
+    """The mark, and whether bytes after it may also be those that were read."""
     if size < fingerprint.length:
         same = size > 0
     else:

@@ -1,9 +1,9 @@
 """Intents: which bytes of a file are promised to be sent, and as what.
 
 An intent is durable before any of its bytes is first sent. It ends at the end of the last whole
-record, so that framing has no memory across it. After a crash the intents that the checkpoint has
-not passed are sent again by their recipes, if the bytes still have their CRC and the program still
-does the same with them; reading goes on behind the last of them.
+record, so that no intent needs bytes of another one to be framed. After a crash the intents that
+the checkpoint has not passed are sent again by their recipes, if the bytes still have their CRC and
+the program still makes the same records of them. Reading goes on at the end of the last intent.
 """
 
 from __future__ import annotations
@@ -70,6 +70,6 @@ class Reading:
 
 
 def crc_of(data: bytes, before: int = 0) -> int:
-    """CRC-32C of `data`, or of `data` behind bytes whose CRC is `before`."""
+    """CRC-32C of `data`, or of `data` together with the bytes before it, whose CRC is `before`."""
     crc: int = google_crc32c.extend(before, data)
     return crc

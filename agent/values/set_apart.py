@@ -29,7 +29,8 @@ class SetApart:
 class Unseen(NamedTuple):
     """Generations of a path that nobody read, or may not have read.
 
-    oldest_ms: a time that is not after their first line, where that may lie before the last seal.
+    oldest_ms: a time that is not later than their first line's; None unless that line may be older
+    than the last seal.
     """
 
     topic: str

@@ -70,7 +70,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position below which every byte is settled, and the evidence there."""
+    """The position below which every byte is settled, and the evidence about these bytes."""
 
     position: int
     prefix_crc: int
@@ -138,7 +138,7 @@ class TrackedFile:
     state: FileState = FileState.OPEN
     announced: bool = False
     announced_ms: int = 0
-    length: int | None = None  # the final one, from ENDED on
+    length: int | None = None  # the final length, from ENDED on
     changed_ns: int | None = None  # when it changed last, as of its last look
     # From here on nothing is durable: it is made anew at start.
     read_position: int = 0
@@ -146,14 +146,14 @@ class TrackedFile:
     tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
-    is_seen: bool = False  # since the start
+    is_seen: bool = False  # by a look since the agent started
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
     source: int | None = None  # index among the sources; None: no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
-    is_unwatched: bool = False  # it changed before the first look since the start
+    is_unwatched: bool = False  # it changed before the agent's first look
     flights: list[Flight] = field(default_factory=list)  # few; an empty deque takes 600 bytes
 
     @property
@@ -207,7 +207,7 @@ class TrackedFile:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether promises from before the start wait to be sent again."""
+        """Whether promises from before the agent started wait to be sent again."""
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""One file per Kafka API: which versions, what it does, what it leaves out.
+"""One file for each Kafka API: the versions that it serves, what it does, what it leaves out.
 
 Each file defines `API`, a `registration.Api` with key and handler; `registry` collects them. The
 versions stand in `skidway.kafka.protocol.apis`. The answer to ApiVersions is computed from both.

@@ -2,7 +2,7 @@
 
 The ranges are computed from the registered APIs. Every connection begins with this request, and
 after a restart all clients connect at once. So a request with the version and body of an earlier
-one gets the bytes of that answer. Left out: features.
+one gets the same answer, byte for byte. Left out: features.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The new offset may be any offset up to the high watermark, or -1 for the high watermark itself; one
 below the present log start offset changes nothing. Consumers can never again read the records below
-the new offset: the answer comes when it is on disk. The next look at retention deletes the segments
-below it, even if a group of `retention.hold` needs them.
+the new offset, because the answer comes only when that offset is on disk. The next look at
+retention deletes the segments below it, even if a group of `retention.hold` needs them.
 """
 
 from __future__ import annotations

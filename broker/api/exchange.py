@@ -15,7 +15,7 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""Bodies of at least this length are sent without a copy, behind their head."""
+"""Bodies of at least this length are sent without a copy, after their header."""
 
 _NOTHING: Final = memoryview(b"")
 R = TypeVar("R", bound=Request)

@@ -119,7 +119,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether there are min_bytes, or an error; `found` gets the bytes of each partition."""
+    """Whether min_bytes can be read, or there is an error; `found` gets the bytes of each
+    partition.
+    """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:
         return True

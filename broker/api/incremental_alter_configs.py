@@ -1,7 +1,8 @@
-"""IncrementalAlterConfigs (44), versions 0-1: sets or deletes settings of topics, or appends to and
-subtracts from those that are lists. Settings that the request does not name stay.
+"""IncrementalAlterConfigs (44), versions 0-1: sets or deletes settings of topics, and adds or
+removes elements of settings that are lists. Settings that the request does not name stay.
 
-If a topic does not set a list itself, these operations begin with the list that it inherits.
+If a topic does not set a list itself, elements are added to, or removed from, the list that it
+inherits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Metadata (3). Versions 0-11: brokers, topics, and the leader of each partition.
 
 Answered from the catalog, so also while ZooKeeper is away. A request with the version and body of
-an earlier one gets the bytes of that answer as long as it holds, because after a restart all
-clients ask at once.
+an earlier one gets the same answer, byte for byte, as long as it is right, because after a restart
+all clients ask at once.
 
 An unknown topic that a request names is created if `auto.create.topics.enable` and the request both
 allow it; the answer says LEADER_NOT_AVAILABLE until the topic is there, and clients ask again.

@@ -1,7 +1,7 @@
 """OffsetCommit (8). Versions 2-8: answered when ZooKeeper has the offsets.
 
 Offsets that cannot be stored are refused partition by partition; the others are stored. Retention
-times from old clients (2-4) are ignored: offsets.retention.minutes holds for all.
+times from old clients (2-4) are ignored: offsets.retention.minutes applies to all offsets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Produce (0). Versions 3-9; 0-2 are answered with UNSUPPORTED_VERSION.
 
-    acks 0    no answer at all; on an error the connection is closed, or the client would not know
+    acks 0    no answer; on an error the connection is closed, so that the client learns of it
     acks 1    answered when the batch is written, at the end of the loop turn
-    acks -1   answered when the high watermark has passed it: flushed by every in-sync replica
+    acks -1   answered when the high watermark has passed it: every in-sync replica has flushed it
 
 A duplicate (KIP-98) is answered with its original offset, whatever the acks, once the high
 watermark has passed it: until then a crash could still take the original back. ApiVersions offers
@@ -49,7 +49,7 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 Appended = tuple[Replica, int, int, bool]
-"""Replica, base offset, the offset behind the last record, whether it is a duplicate."""
+"""Replica, base offset, the offset after the last record, whether the batch is a duplicate."""
 _UNKNOWN_OFFSET = -1
 
 

@@ -1,8 +1,9 @@
 """A run of similar produce requests on one connection: appended one by one, answered together.
 
 A run takes requests for one loop turn at most, and ends at the first request that is not alike. It
-holds one place in the connection's queue for all its answers, and gives them together at the end of
-the turn or, with acks=all, at the high watermark: a turn's batches are flushed together.
+holds one place in the connection's queue for all its answers, and sends them together at the end of
+the turn. With acks=all it sends them when the high watermark has passed all its batches, which are
+flushed together.
 
 A request does not join a run if it cannot simply be appended (a batch to refuse, a duplicate, a log
 that cannot be written) or needs another answer (the time of appending, too few replicas). It takes
@@ -26,7 +27,7 @@ from skidway.kafka.types import TopicPartition
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1
 _Part = tuple[Shape, int, int, int]
-"""Shape, correlation id, base offset, the offset behind the last record."""
+"""Shape, correlation id, base offset, the offset after the last record."""
 
 
 class Alike:
@@ -56,8 +57,8 @@ class Run:
     def takes(self, shape: Shape) -> bool:
         """Whether a request of this shape may be answered together with the run.
 
-        With acks=all only requests of one partition may be: no answer waits for another log's
-        flush.
+        With acks=all only requests of one partition are answered together, so that no answer waits
+        for another log's flush.
         """
         return shape is self.shape or (shape.acks == self.acks != ALL)
 

@@ -1,9 +1,9 @@
 """The shape of a producer's requests: only correlation id and records differ between them.
 
-The bytes in front of the records are parsed once for each connection and partition, and later
-requests are compared with them; the bytes around the offsets of the answer are encoded once. A
-request that differs in any other byte takes the general path. Only requests with one batch have a
-shape, because only many small requests need this speed::
+The bytes before the records are parsed once for each connection and partition, and later requests
+are compared with them; the bytes around the offsets of the answer are encoded once. A request that
+differs in any other byte takes the general path. Only requests with one batch have a shape, because
+only many small requests need this speed::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -150,7 +150,7 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
 
 
 def _compact_size(frame: memoryview, at: int) -> tuple[int, int]:
-    """The size in a compact length of at most four bytes, and the position behind it."""
+    """The size in a compact length of at most four bytes, and the position after it."""
     size = shift = 0
     for position in range(at, at + 4):
         byte = frame[position]

@@ -1,4 +1,4 @@
-"""Waits for kazoo's answers, with a time limit; silence becomes Unreachable.
+"""Waits for kazoo's answers, and raises Unreachable after a time limit.
 
 Independent requests are sent together, without waiting for each other's answers.
 """
@@ -22,7 +22,9 @@ ANSWER_WITHIN_S = 10.0
 
 @contextlib.contextmanager
 def answered(coordinator: Coordinator) -> Iterator[Any]:
-    """Lends kazoo's client; silence inside the block becomes Unreachable."""
+    """Lends kazoo's client. Raises Unreachable if ZooKeeper does not answer inside the `with`
+    block.
+    """
     try:
         yield coordinator.client
     except UNANSWERED as error:

@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset. time_ms: when it was committed, 0 if unknown. version: of its node."""
+    """A committed offset. time_ms: when it was committed, 0 if unknown. version: its node's."""
 
     offset: int
     metadata: str = ""
@@ -37,7 +37,7 @@ class TopicOffset(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory, roughly."""
+        """How many bytes of memory it takes, roughly."""
         return OFFSET_BYTES + sys.getsizeof(self.committed.metadata)
 
 

@@ -75,7 +75,9 @@ class Ledger:
         self._versions: dict[str, int] = {}
 
     def carry_out(self, coordinator: Coordinator, job: Job) -> Report:
-        """Does all of a job. Raises Unreachable: then any part of it may have been done or not."""
+        """Does all of a job. If it raises Unreachable, any part of the job may have been done or
+        not.
+        """
         report = Report()
         with answered(coordinator) as client:
             for group, record in job.records.items():

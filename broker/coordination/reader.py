@@ -143,7 +143,7 @@ class CatalogReader:
 
     def _watch(self, name: str) -> Callable[[Any], None]:
         """The watch of a name, always the same function: kazoo keeps watches in a set, so it calls
-        it once.
+        this function only once.
         """
         watch = self._watches.get(name)
         if watch is None:

@@ -59,8 +59,8 @@ def write(
 ) -> None:
     """Assigns the partition to the leader of `wanted` and writes its state: both or neither.
 
-    Raises SkidwayError if either has changed since `before`. Raises Unreachable; then it may have
-    been done.
+    Raises SkidwayError if either has changed since `before`. Raises Unreachable; then the write may
+    have been done.
     """
     topic, number = partition
     path, state_path = documents.topic_path(topic), documents.state_path(topic, number)

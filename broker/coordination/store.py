@@ -312,7 +312,7 @@ def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> t
             done = coordinator.create_if_absent(path, content)
         else:
             done = coordinator.set_versioned(path, content, found.version)
-        # If the answer to a success was lost, its block is never used.
+        # If a block was taken and the answer was lost, that block is never used.
         if done:
             return first, end
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")

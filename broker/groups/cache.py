@@ -1,8 +1,8 @@
 """Caches the committed offsets of groups with members: a rebalance does not read them all again.
 
 Groups without members are not cached, because others may write their offsets (an administrator's
-tool, consumers that coordinate through ZooKeeper). Offsets of a topic that was deleted do not count
-for a new topic of that name.
+tool, consumers that coordinate through ZooKeeper). Offsets of a deleted topic are not given out as
+those of a new topic with its name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skidway.broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
 BYTES_MAX: Final = 64 << 20
-"""For all groups together; 160,000 offsets without metadata."""
+"""The limit for all groups together: room for 160,000 offsets without metadata."""
 
 
 class OffsetCache:
@@ -30,7 +30,7 @@ class OffsetCache:
 
     @property
     def size_bytes(self) -> int:
-        """What all of it takes in memory, roughly."""
+        """How many bytes of memory the cache takes, roughly."""
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:

@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode
 _log = log.get(__name__)
 
 LOOKING_MAX = 50_000
-"""Joins that wait to know whether consumers in ZooKeeper have the group."""
+"""The most joins that wait until it is known whether consumers in ZooKeeper have the group."""
 
 Code = Callable[[ErrorCode], None]
 
@@ -41,7 +41,9 @@ class Groups(HostedGroups):
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """broker_id: this broker's. topic_id: the id of the topic that has a name now."""
+        """broker_id: this broker's. topic_id: returns the id of the topic that now has a given
+        name.
+        """
         super().__init__(limits, clock, timers, jobs, topic_id)
         self.offsets = GroupOffsets(self, topic_id)
         self._broker_id = broker_id
@@ -54,8 +56,9 @@ class Groups(HostedGroups):
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers when the next generation begins, or at once with an error.
 
-        INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate through ZooKeeper.
-        If such a consumer registers after we have looked, the generation is not stored.
+        The error is INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate
+        through ZooKeeper. If such a consumer registers after we have looked, the generation is not
+        stored.
         """
         self.counts.joins += 1
 
@@ -145,7 +148,7 @@ class Groups(HostedGroups):
             self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
-        """Logs the refusal, once until somebody may join again."""
+        """Logs the refusal; later ones are not logged until somebody may join again."""
         hosted = self.hosted.get(group_id)
         if hosted is not None and not hosted.refused:
             hosted.refused = True

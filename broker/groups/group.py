@@ -6,7 +6,7 @@
 
 Every method gets the time (monotonic seconds) and leaves its answers in `outputs`; the caller calls
 `tick` at `deadline()`. No member gets an assignment before it is stored (`Store`), so a generation
-never has two, whatever crashes.
+never has two assignments, whatever crashes.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Group:
         self.outputs: list[Output] = []
         self._limits = limits
         self._new_id = new_id
-        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # while preparing
+        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # open while preparing
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        self._storing: int | None = None  # the assignment of this generation
+        self._storing: int | None = None  # the number of the `Store` under way
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 

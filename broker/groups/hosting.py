@@ -33,7 +33,7 @@ from skidway.kafka.errors import ErrorCode
 
 FORGET_AFTER_S = 60.0
 WAITING_MAX = 50_000
-"""Requests that wait for their group to be read."""
+"""The most requests that wait for their group to be read."""
 _log = log.get(__name__)
 
 Use = Callable[[Group | ErrorCode], None]
@@ -48,7 +48,7 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether a join was refused, and that logged, because of consumers registered in ZooKeeper."""
+    """Whether a join was refused because of consumers registered in ZooKeeper; that was logged."""
     empty_since_ms: int = 0
 
 
@@ -75,7 +75,7 @@ class HostedGroups:
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: the id of the topic that has a name now."""
+        """topic_id: returns the id of the topic that now has a given name."""
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)

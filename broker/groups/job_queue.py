@@ -23,8 +23,9 @@ from skidway.kafka.types import TopicPartition
 
 PACE_S = 0.01
 WAITING_BYTES_MAX: Final = 128 << 20
-"""Offsets that wait for a job: 280,000 without metadata. More are refused, and their clients try
-again."""
+"""The limit for offsets that wait for a job: room for 280,000 without metadata. More are refused,
+and their clients try again.
+"""
 
 Told = Callable[[SkidwayError | None], None]
 Loaded = Callable[[bytes | SkidwayError | None], None]
@@ -82,7 +83,9 @@ class JobQueue:
         monotonic: Callable[[], float],
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: the id of the topic that has a name now; other topics' offsets are dropped."""
+        """topic_id: returns the id of the topic that now has a given name; offsets of other topics
+        are dropped.
+        """
         self.counts = JobCounts()
         self._submit = submit
         self._later = later

@@ -34,7 +34,9 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """At the end of the time, prolongs it if new members have come. Returns whether it did."""
+        """At the end of the time, prolongs it if new members have come. Returns whether it was
+        prolonged.
+        """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False
         wait_s = min(self._delay_s, self._left_s)

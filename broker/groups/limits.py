@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEMBER_BYTES_MAX = 256 * 1024
-"""Names and metadata of all protocols of one member; the same limit for its assignment."""
+"""The most bytes of a member's protocols (names and metadata), and also of its assignment."""
 
 GROUP_BYTES_MAX = 8 << 20
-"""The same for all members of a group together."""
+"""The same limit for all members of a group together."""
 
 GROUPS_MAX = 20_000
 """Groups in memory; one without members is forgotten soon, and read again when asked for."""

@@ -19,7 +19,9 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """A JoinGroup request; timeouts in seconds. `known_id_needed`: by its version (KIP-394)."""
+    """A JoinGroup request; timeouts in seconds. `known_id_needed`: a new member has to join again,
+    with the id that it is given (KIP-394).
+    """
 
     member_id: str = ""
     instance_id: str | None = None

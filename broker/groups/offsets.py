@@ -20,7 +20,7 @@ class GroupOffsets:
     """Owned by the loop."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
-        """topic_id: the id of the topic that has a name now."""
+        """topic_id: returns the id of the topic that now has a given name."""
         self._groups = groups
         self._topic_id = topic_id
 

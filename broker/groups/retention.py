@@ -42,7 +42,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A group's fate, with the record that marks it, or the offsets that expire."""
+    """A group's fate. record: the one that marks it as empty; expired: the offsets that expire."""
 
     fate: Fate
     record: GroupRecord | None = None

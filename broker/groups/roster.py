@@ -43,11 +43,11 @@ class Roster:
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
-        """The member id behind an instance id."""
+        """The member id that belongs to an instance id."""
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
-        """Whether it shares a protocol with all members."""
+        """Whether the joining member shares a protocol with all members."""
         names = {each.name for each in joining.protocols}
         if not self.members:
             return bool(joining.protocol_type) and bool(names)
@@ -58,8 +58,8 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request does not come from this member; None if it does, and then the member counts
-        as heard of.
+        """Why a request cannot come from this member; None if it can. In that case the member is no
+        longer `unheard`.
         """
         if instance_id is not None:
             current = self._static.get(instance_id)

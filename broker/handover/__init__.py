@@ -10,16 +10,15 @@ with `mv`. The commands make sure that nothing is lost and that no two brokers s
                 From the rename on nobody serves the partition
     copy        by whatever means, into one of the new broker's `log.dirs`, under the same name
     take-over   (the new broker is stopped) compares every file with the waybill and syncs it;
-                then writes to ZooKeeper, in one transaction that is conditional on the
-                assignment and the state that it found: assigned to this broker, led by it in
-                the next leader epoch; then gives the directory its own name back and removes
-                the waybill
+                then writes to ZooKeeper that the partition is assigned to this broker and led
+                by it in the next leader epoch (one transaction, which fails if the assignment
+                or the state has changed meanwhile); then gives the directory its own name back
+                and removes the waybill
 
 A crash between any two of these steps leaves the partition served where it was, or served by
-nobody until the same command is run again and completes the move. The leader epoch makes a copy
-good for one take-over: after the first one, by a new broker or by the old one (which takes its own
-directory back in this way), every other copy is refused. The old directory stays until somebody
-removes it.
+nobody until the same command is run again and completes the move. Because of the leader epoch, only
+one copy can be taken over: after the first take-over every other copy is refused. The old broker
+may also take its own directory back in this way. The old directory stays until somebody removes it.
 
     waybill              what belongs to a moved partition, written down and compared
     hand_over            what the old broker's host does

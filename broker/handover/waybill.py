@@ -1,7 +1,7 @@
 """The list of what belongs to a partition that was handed over: written and compared.
 
 `waybill.json` is the last file that a hand-over writes, and names every other file. It includes
-modification times, because retention goes by them and not every copy keeps them.
+modification times, because retention goes by them, and not every way of copying keeps them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class DumpedBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """Bytes at a position that are no batch; nothing behind them is read."""
+    """Bytes at a position that are no batch; nothing after them is read."""
 
     path: Path
     position: int

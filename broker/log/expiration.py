@@ -31,8 +31,8 @@ class Cut(NamedTuple):
 class Expiration:
     """The result of one look for expired segments.
 
-    renamed: files that the caller has to remove, by the delay in ms after which to do so. held: the
-    number of partitions that would lose more if no group held them.
+    renamed: files that the caller has to remove, by the delay (ms) after which to remove them.
+    held: the number of partitions that would lose more segments if no group held these.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)

@@ -37,7 +37,7 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """An epoch and its end offset, behind its last record; both -1 = not known."""
+    """An epoch, and the offset after its last record; both -1 = not known."""
 
     epoch: int
     offset: int
@@ -68,21 +68,21 @@ class LeaderEpochs:
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch above the latest."""
         assert epoch > self.latest
-        # Entries at or behind this offset belong to epochs of which no record is left.
+        # Entries at or above this offset belong to epochs of which no record is left.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))
         self.latest, self.changed = epoch, True
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets epochs that begin at or behind an offset, because their records are gone."""
+        """Forgets epochs that begin at or above an offset, because their records are gone."""
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
             self.changed = True
         self.latest = self._entries[-1].epoch if self._entries else UNDEFINED
 
     def cut_front(self, log_start_offset: int) -> None:
-        """Forgets epochs that end at or in front of the log start offset."""
+        """Forgets epochs that end at or below the log start offset."""
         while len(self._entries) > 1 and self._entries[1].offset <= log_start_offset:
             self._entries.pop(0)
             self.changed = True

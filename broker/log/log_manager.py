@@ -74,7 +74,8 @@ class LogManager:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
         """Partitions that are not served, and why. The mapping is replaced, never changed: anything
-        derived from it holds as long as this is the same object."""
+        derived from it is right as long as this is the same object.
+        """
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
@@ -198,7 +199,7 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Removes the marks of the last clean stop, now that the start is done."""
+        """Removes the marks of the last clean stop, now that all logs are open."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -378,7 +379,7 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """Ends a clean stop: everything is flushed and the worker is done. Never raises."""
+        """Ends a clean stop, once everything is flushed and the worker is done. Never raises."""
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
             try:
@@ -414,7 +415,7 @@ class LogManager:
         return points, starts
 
     def _place(self, wanted: Sequence[NewLog]) -> list[LogDirectory] | None:
-        """The directory with the fewest partitions, for each; None if all are offline."""
+        """For each new log, the directory with the fewest partitions; None if all are offline."""
         counts = dict.fromkeys(self._online(), 0)
         if not counts:
             return None

@@ -5,7 +5,7 @@
 The relative offset is that of a batch's last record less the segment's base offset; the position is
 where this batch begins: Kafka's convention, which its tools verify. There is one entry for every
 `index.interval.bytes` of log. A search begins at the entry with the greatest offset at or below its
-target; the batch that holds the target is that one or a little behind it.
+target; the target is in that entry's batch or a little after it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class OffsetIndex:
         self._entries.append(last_offset - self._base_offset, position)
 
     def entry_before(self, offset: int) -> tuple[int, int]:
-        """(last offset, position) of a batch at or in front of the one that holds an offset."""
+        """(last offset, position) of the batch that holds an offset, or of one before it."""
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:

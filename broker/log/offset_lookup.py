@@ -58,7 +58,7 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """Bytes from an offset to an end behind it, or any number above `enough`."""
+        """Bytes from an offset to a later end, or any number above `enough`."""
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
             return end.position - position

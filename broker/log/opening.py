@@ -28,7 +28,7 @@ class Opening:
     """Where a log that has no segment yet begins."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing: only in a mirror, and only if named."""
+        """Whether offsets [first, end) may be missing: only in a mirror that has named the gap."""
         return self.config.may_miss(self.partition.partition, first, end)
 
 

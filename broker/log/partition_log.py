@@ -1,6 +1,6 @@
 """The log of one partition: segments in order; append, write, roll, read, flush, delete.
 
-Offsets, always in this order, and asserted where they change::
+The offsets are always in this order, which is asserted where they change::
 
     log start offset <= flushed offset <= written offset <= log end offset
 
@@ -120,7 +120,8 @@ class PartitionLog:
     ) -> Appended:
         """Gives a valid batch its offsets and stamps it; its bytes must stay until `write`.
 
-        Raises SequenceRefused; StorageFailed if a roll failed, then again for the rest of the turn.
+        Raises SequenceRefused. Raises StorageFailed if a roll failed; later appends in this turn
+        then raise it too.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -223,7 +224,7 @@ class PartitionLog:
             self.write()
 
     def take_out(self, count: int) -> list[Segment]:
-        """Removes the oldest segments from the log, which then starts behind them.
+        """Removes the oldest segments from the log, which then starts after them.
 
         All of them must be flushed, and none may be the active segment.
         """
@@ -236,7 +237,7 @@ class PartitionLog:
         return gone
 
     def start_at(self, offset: int) -> None:
-        """Raises the log start offset; retention deletes the segments in front of it later."""
+        """Raises the log start offset; retention deletes the segments below it later."""
         assert self.log_start_offset <= offset <= self.flushed.offset
         self.log_start_offset = offset
         self.epochs.cut_front(offset)
@@ -253,7 +254,7 @@ class PartitionLog:
         """Writes the files that make the next start quick. All must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
-            return  # nothing was appended: the files of the last clean stop still hold
+            return  # nothing was appended: the files of the last clean stop are still right
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
@@ -287,7 +288,7 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment, at the log end or, behind a mirror's gap, above it."""
+        """Begins a new active segment, at the log end, or above it after a gap of a mirror."""
         try:
             if self._pending:
                 self._write_pending()

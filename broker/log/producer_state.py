@@ -10,9 +10,9 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: older than five, or a gap
 
-A batch with a used sequence and another CRC (that of the bytes as the producer sent them) is no
-duplicate: a producer that mixes up its batches must not be told that bytes are stored that are not.
-It gets OutOfOrderSequence, on which it drains and begins anew.
+A batch with a used sequence and another CRC (computed over the bytes as the producer sent them) is
+no duplicate: if a producer mixes up its batches, it must not be told that this one is stored. It
+gets OutOfOrderSequence, and then waits for its batches in flight and begins anew.
 
 Entries are immutable, so a failed append is undone by putting the old entry back. The state is
 derived from the log; a snapshot (`.producers`) only saves reading all of it::
@@ -38,7 +38,9 @@ GIVEN_ID_END = 1 << 62
 """No broker gives out this id or a higher one. A client may send any id: if new ids had to exceed
 those too, one batch with the largest id would leave none to give out."""
 CRC_UNKNOWN = 0
-"""Stands for the CRC of a batch that is read again from a log with LogAppendTime, which lost it."""
+"""Stands for the CRC of a batch that is read again from a log with LogAppendTime, where stamping
+has overwritten the producer's CRC.
+"""
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
 _HEAD = struct.Struct(">qqI")
@@ -125,7 +127,8 @@ class ProducerState:
 
     def go_on(self, later: ProducerState) -> None:
         """Adds a state that began empty where this one ends, as if its batches had been noted here
-        one by one: a producer's epochs only rise."""
+        one by one. This is right because a producer's epochs only rise.
+        """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)
             if known is not None and known.epoch == each.epoch:

@@ -3,19 +3,19 @@
 After a clean stop it looks only at the end. Otherwise it reads every batch from the recovery point
 on, computes its CRC, and makes indexes and producers again. Invalid bytes are one of three things:
 
-    a torn tail   at or behind the recovery point, no whole batch, and no valid batch behind it:
+    a torn tail   at or above the recovery point, no whole batch, and no valid batch behind it:
                   what a crash leaves (a part of the last write, zeros, old blocks). Nobody was ever
                   shown it. Recovery copies it to a `.cut` file and cuts it off.
-    pages that    at or behind the recovery point, and a part of the batch was never written: zeros
+    pages that    at or above the recovery point, and a part of the batch was never written: zeros
     are missing   to the end of a page, or the file ends. Pages reach a disk in any order, so a
                   power failure may leave valid batches behind them; but a flush includes all pages
                   in front, so none of these batches was flushed (docs/adr/0015). Recovery copies
                   them and cuts them off too, up to one further segment.
-    damage        below the recovery point, or followed by valid batches, or a batch that is whole
-                  by its CRC and does not belong there (a changed bit in its base offset or leader
-                  epoch, which no CRC covers, or in those of the batch in front of it): something
-                  else happened to the disk. DamagedLog names file and position, the partition is
-                  not served, and nothing is changed.
+    damage        below the recovery point; or followed by valid batches; or a batch that is whole
+                  by its CRC and does not belong there (no CRC covers base offset and leader epoch,
+                  so a bit may have changed in these, or in those of the batch before). Something
+                  other than a crash happened to the disk. DamagedLog names file and position, the
+                  partition is not served, and nothing is changed.
 
 A log that ends below its recovery point is damaged too: a file is missing or was cut. Segments
 that end below the recovery point are not read again, but each must end where the next one begins.
@@ -45,8 +45,9 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""Segments with records that may be set aside behind a cut. More are never written between two
-flushes, so with more of them something else must have happened."""
+"""The most segments with records that may be set aside after a cut. More are never written between
+two flushes, so more of them are not the trace of a crash.
+"""
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
 
@@ -138,8 +139,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
     """Whether these segments are empty and do not continue where the log ends.
 
-    A crash after a roll may lose whole batches of the old segment, none of them flushed; a roll
-    that failed half-way may leave a file behind.
+    There are two ways to get there: a crash after a roll may lose whole unflushed batches of the
+    old segment, and a roll that failed half-way may leave an empty file behind.
     """
     if end_offset < opening.recovery_point or any(each.size for each in segments):
         return False
@@ -148,7 +149,7 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if records are missing between two segments that no gap names."""
+    """Raises DamagedLog if records between two segments are missing and no gap names them."""
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
         raise DamagedLog(
@@ -159,7 +160,7 @@ def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
 def _check_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Checks a segment and repairs its indexes; returns the offset behind its last record."""
+    """Checks a segment and repairs its indexes; returns the offset after its last record."""
     if not segment.size:
         _reset_indexes(segment)
         return segment.base_offset
@@ -172,7 +173,7 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset behind the last record; None if the index is wrong or ends too early."""
+    """The offset after the last record; None if the index is wrong or ends too early."""
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
     last_offset, position = segment.offset_index.last()
@@ -305,7 +306,7 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Renames the segments behind a cut, which were not flushed either; removes empty ones."""
+    """Renames the segments after a cut, which were not flushed either; removes empty ones."""
     for segment in following:
         if segment.size:
             copy = segment.directory / names.cut_file(segment.base_offset, 0)
@@ -323,7 +324,7 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Removes empty segments behind a cut: they would leave a hole in the offsets."""
+    """Removes empty segments after a cut: they would leave a hole in the offsets."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

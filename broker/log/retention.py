@@ -1,9 +1,9 @@
 """Decides which segments of a log have expired. Pure: `expiration` acts on the decision.
 
-Only whole segments expire, oldest first, and only flushed ones. By time: if the last *append* is
-longer ago than `retention.ms`; event times do not matter. By size: if the log without the segment
-still holds `retention.bytes`. A segment in front of the log start offset expires in any case. An
-active segment that has expired is rolled first, so that the log keeps its end.
+Only whole segments expire, oldest first, and only flushed ones. A segment expires by time if its
+last *append* is longer ago than `retention.ms`; event times do not matter. It expires by size if
+the log without it still holds `retention.bytes`. A segment below the log start offset expires in
+any case. An active segment that has expired is rolled first, so that the log keeps its end.
 
 `retention.hold`: `held_from` is the least offset that a named group still needs. A segment that
 reaches beyond it stays, unless the segment is older than `retention.hold.max.ms` or the log without
@@ -30,9 +30,10 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments go, and whether the active one has to be rolled first.
+    """How many of the oldest segments are to be deleted, and whether the active one has to be
+    rolled first.
 
-    held: whether more segments would go if no group held them.
+    held: whether more segments would be deleted if no group held them.
     """
 
     count: int

@@ -85,8 +85,8 @@ def headers(
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of each batch from `start` to `end`; the first bad one raises.
 
-    The first batch begins at `first_offset`, each other one where the one before it ended, or
-    behind a hole that `holes` allows. Raises InvalidBatch, also for a partial batch.
+    The first batch begins at `first_offset`, each other one where the one before it ended, or after
+    a hole that `holes` allows. Raises InvalidBatch, also for a partial batch.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -151,8 +151,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     """Whether a part of the batch at a position never reached the disk: the rest of its first page,
     or one of the next pages that it should fill, is all zeros.
 
-    A flush of the file would have written that page, so nothing at or behind it was flushed. No
-    batch begins with twelve zero bytes, because these hold its length.
+    A flush of the file would have written that page, so nothing in this page or after it was
+    flushed. No batch begins with twelve zero bytes, because these hold its length.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -209,5 +209,5 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Allows every hole: behind damage a valid batch counts, whatever offset it begins with."""
+    """Allows every hole: a valid batch after damage may begin with any offset."""
     return True

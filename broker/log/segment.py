@@ -139,10 +139,8 @@ class Segment:
         return False
 
     def find(self, offset: int) -> int | None:
-        """Position of the batch that holds an offset, or of the first one behind it.
-
-        None if all batches are in front of it. Raises scan.InvalidBatch, OSError. A damaged index
-        only costs a longer search.
+        """Position of the batch that holds an offset, or of the first one after it. None if there
+        is neither. Raises scan.InvalidBatch, OSError. A damaged index only costs a longer search.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:
@@ -189,8 +187,8 @@ class Segment:
     def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> Boundary:
         """The end of the last batch that ends within `max_bytes` of a position.
 
-        With `at_least_one` the first batch counts in any case. If no batch counts, the end is the
-        position itself.
+        With `at_least_one` the first batch is included in any case. If no batch is included, the
+        end is the position itself.
         """
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
         end, offset = position, self.base_offset
@@ -209,7 +207,7 @@ class Segment:
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
-        """Takes back unwritten appends; `timestamps`: the largest one before them, its offset."""
+        """Takes back unwritten appends; `timestamps`: the largest one before, and its offset."""
         self.size = size
         self.offset_index.cut_tail(size)
         self.time_index.cut_tail(offset)

@@ -24,7 +24,7 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """The producers at the log's end: the newest usable snapshot and the batches behind it.
+    """The producers at the log's end: the newest usable snapshot, and the batches after it.
 
     Batches read again count as appended now: it is better to remember a producer too long than to
     forget it too early.
@@ -51,7 +51,7 @@ def epochs_of(
     """The epochs in the file and in the scanned segments; without a file, those of the whole log.
 
     An epoch's entry is durable before its first record counts as flushed, so an epoch that the file
-    lacks is behind the recovery point, and was scanned.
+    lacks begins at or above the recovery point, and was scanned.
     """
     known = leader_epochs.read(opening.directory)
     epochs = LeaderEpochs(known or ())
@@ -110,7 +110,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # from a log end that is gone, or from an earlier clean stop
+            path.unlink()  # it is of a log end that is gone, or of an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

@@ -3,9 +3,9 @@
     entry, 12 bytes big-endian    timestamp int64 (ms) | relative offset int32
 
 The timestamp is the largest in the segment so far, the offset is the last one of the batch that
-brought it; entries ascend. All records in front of the entry with the greatest timestamp *below* a
-target are earlier than the target, so a search begins there. The last entry of a closed segment has
-its largest timestamp.
+brought it; entries ascend. Take the entry with the greatest timestamp *below* a target: all records
+below its offset are earlier than the target, so a search begins there. The last entry of a closed
+segment has its largest timestamp.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TimeIndex:
         return entry[0], entry[1] + self._base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset: the times of all records with lower offsets are earlier than `timestamp`."""
+        """An offset such that all records with lower offsets are earlier than `timestamp`."""
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset
 

@@ -64,7 +64,8 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with it is not flushed yet, or expired: take the largest of the others.
+        # The record with the largest time is not flushed yet, or has expired: take the largest time
+        # of the others.
         found = _with(log, _largest_shown(log, end), end)
     return found
 

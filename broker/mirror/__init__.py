@@ -4,7 +4,7 @@
     rounds      compares the source's topics with ours: what to create, extend (pure)
     follower    one partition: checked, followed, interrupted, stopped         (pure)
     partition   one partition: its follower, the log that it fills, its trouble
-    surroundings  what a source needs around it: a client there, and this broker
+    surroundings  what a source needs around it: a client of its cluster, and this broker
     topics      one source cluster: creates and extends its topics here        (loop)
     bounds      asks the source where a partition begins and ends              (loop)
     progress    our position, committed to the source as a group's offsets     (pure)
@@ -38,7 +38,7 @@ failure stops the partition:
 
     diverged, ends below us, epochs that go back        another history: compare, then delete the
                                                         mirror topic here, or mend the source
-    the source's topic or cluster was recreated         another topic: likewise
+    the source's topic or cluster was recreated         another topic: do the same
     too many gaps                                       the source loses faster than we copy
 
 State: everything here lives in the loop's memory and is made anew at a start; only the log and the

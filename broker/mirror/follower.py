@@ -8,7 +8,8 @@ follower knows where its log ends and which batch is just below; it never guesse
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
 If the source begins above our end, its first batch is looked at before the gap is named: the
-source's log start may lie inside a batch, and then fewer offsets are missing than it says.
+source's log start may lie inside a batch, and then fewer offsets are missing than the log start
+says.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
-    """The state of one partition; owned by its source."""
+    """The state of one mirror partition; owned by its source."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
         """below: the last batch of our log; None if there is none."""
@@ -100,7 +101,7 @@ class Follower:
         self._has_expired = False  # whether the source has lost all below the gap being named
 
     def position(self) -> int:
-        """The offset to seek in the source; while checking, the last one of the batch below."""
+        """The offset to seek in the source; while checking, the last offset of the batch below."""
         if self._source_start is not None:
             return self._source_start
         if self.phase is Phase.CHECKING and self._below is not None:
@@ -108,7 +109,7 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption: the batch below is checked again before it goes on.
+        """Notes an interruption: the batch below is checked again before copying goes on.
 
         A gap that is just being stored will be found again, and is not named twice.
         """
@@ -157,7 +158,9 @@ class Follower:
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """What to do if the source has no batch (yet) at the offset sought. If all that it had has
-        expired, and its log begins there, the gap is named without waiting for the next batch."""
+        expired, and its log begins at that offset, the gap is named without waiting for the next
+        batch.
+        """
         if self._source_start is None or high_watermark > self._source_start:
             return None
         return self._name_gap(self._source_start, EXPIRED)
@@ -174,10 +177,10 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """Goes on behind a gap that is now stored.
+        """Goes on after a gap that is now stored.
 
-        If the source still has the batch below the gap, that is compared again: until the next
-        batch is here, nothing else would show that the source has another history.
+        If the source still has the batch below the gap, this batch is compared again, because
+        nothing else would show, before the next batch comes, that the source has another history.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:
@@ -186,8 +189,8 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """Appends the batches that continue our log. If the first batch does not, decides about
-        that one.
+        """Appends the batches that continue our log. If the first batch does not, decides what to
+        do about it.
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:

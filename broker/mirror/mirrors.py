@@ -188,7 +188,7 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step. A bug of ours in it stops only this source, and names it."""
+        """Runs a step. A bug of ours in it stops only this source, and its status names the bug."""
         if source.broken:
             return
         try:

@@ -53,7 +53,7 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # tries to find out where the source begins, since the partition last went on
+        # how often it tried to find out where the source begins, since it last went on
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None

@@ -27,7 +27,9 @@ from skidway.kafka.types import TopicPartition
 
 INTERVAL_S: Final = 3.0
 REPEATED_AFTER_S: Final = 3600.0
-"""Unchanged offsets are committed again, since a broker deletes old ones of an empty group."""
+"""Unchanged offsets are committed again after this time, since a broker deletes old offsets of a
+group without members.
+"""
 PARTITIONS_A_REQUEST: Final = 1000
 Offsets = Mapping[TopicPartition, int]
 _log = log.get(__name__)

@@ -1,9 +1,9 @@
 """Decides what a source's topics mean for ours. Pure.
 
 A wanted topic that is not here yet is created, once its configs have shown that it is no mirror
-itself; a topic with more partitions than here is extended; the same topic is followed. A topic or
-cluster that was recreated under its name is another one (by its id), and is not mixed with what we
-have. A topic that matches and is not mirrored is named with the reason.
+itself. A topic that is here is followed; if it has more partitions in the source, ours is extended
+as well. A topic or cluster that was recreated under its name is another one (by its id), and is not
+mixed with what we have. If a topic matches and is not mirrored, the plan names it with the reason.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def topic_key(topic: TopicMetadata) -> TopicKey:
 
 
 def is_mirror_of(local: LocalTopic, cluster: str, topic: str) -> bool:
-    """Whether a topic here mirrors that one."""
+    """Whether a topic here is the mirror of a cluster's topic."""
     origin = (local.configs.get(SOURCE_CLUSTER), local.configs.get(SOURCE_TOPIC))
     return origin == (cluster, topic)
 
@@ -169,7 +169,7 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether they differ, if both are known: a source may be too old to tell."""
+    """Whether two ids differ, if both are known: a source may be too old to tell them."""
     return bool(known) and bool(told) and known != told
 
 

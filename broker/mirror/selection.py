@@ -1,8 +1,8 @@
 """Decides which topics of a source cluster are mirrored, and under which names.
 
 The audit topic is always mirrored; other topics whose name begins with `_` never are, whatever the
-patterns say. Topics that are themselves mirrors in the source are left out, and so are those that
-came from here: mirrors never feed each other in a circle.
+patterns say. Topics that are themselves mirrors in the source are left out, and also topics that
+came from here, so that mirrors never feed each other in a circle.
 """
 
 from __future__ import annotations
@@ -51,5 +51,5 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_internal(name: str) -> bool:
-    """Whether the name, behind a cluster's prefix, begins with an underscore."""
+    """Whether the name, without a cluster's prefix, begins with an underscore."""
     return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)

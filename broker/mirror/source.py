@@ -63,7 +63,7 @@ class MirrorSource:
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        self._moved: set[TopicPartition] = set()  # sought or removed in this turn
+        self._moved: set[TopicPartition] = set()  # partitions sought or removed in this turn
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None
@@ -338,7 +338,7 @@ class MirrorSource:
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
-        """Stores a gap durably before anything behind it is copied."""
+        """Stores a gap durably before anything after it is copied."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)

@@ -1,6 +1,7 @@
 """The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-Made on the caller's thread: it only reads, and copies a collection before it walks through it.
+The status is made on the caller's thread. So this code only reads, and copies a collection before
+it walks through it.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
-        self._undescribed: set[TopicKey] = set()  # in this round
+        self._undescribed: set[TopicKey] = set()  # the source did not describe them in this round
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
@@ -79,7 +79,8 @@ class SourceTopics:
             self._compare_name(cluster_of(answer.response))
 
     def _compare_name(self, cluster: Cluster) -> None:
-        """Acts, once it is sure that the source's brokers call the cluster by the name we use.
+        """Goes on with the round once it is sure that the source's brokers call their cluster by
+        the name we use.
 
         Announcements and counts carry the brokers' name for it; under another name nobody would
         find them. Apache Kafka reports no name; if a broker reports none, our name counts as right.

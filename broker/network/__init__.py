@@ -26,5 +26,5 @@ with `sendfile`. Nothing else touches a payload.
 Bounds: frames (`socket.request.max.bytes`), requests of one connection that are handled and not
 answered (`queued.max.requests`), answers in memory. The loop does not read from a connection over
 one of these bounds, nor from one whose whole requests still wait for their turn. Idle connections
-are closed. A bad frame closes its own connection only, counted by reason.
+are closed. A bad frame closes only its own connection; such closings are counted by reason.
 """

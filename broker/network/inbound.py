@@ -3,10 +3,10 @@
     frame    int32 length, then that many bytes
 
 `Arena` is the memory that all connections receive into within one loop turn; frames in it are views
-and **valid until the turn ends**. The bytes behind the last whole frame are copied out at the end
-of the turn and put in front of the next receive. In this way a stream of small frames is handled in
-large pieces, wherever the kernel cuts it. A frame that is not whole even then is assembled in
-memory of its own, into which the rest is received directly: each byte is copied out and back at
+and **valid until the turn ends**. The bytes after the last whole frame are copied out at the end of
+the turn and put before those of the next receive. In this way a stream of small frames is handled
+in large pieces, wherever the kernel cuts it. A frame that is not whole even then is assembled in
+memory of its own, into which the rest is received directly. So each byte is copied out and back at
 most once.
 
 A length that is negative or above the limit is refused before anything is allocated, and memory
@@ -114,7 +114,7 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, behind room for the `rest` bytes that were held."""
+        """Receives into the arena, after room for the `rest` bytes that were held."""
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
             space[:rest] = self._view[:rest]

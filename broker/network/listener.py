@@ -96,7 +96,9 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts and closes one connection with the spare descriptor: else it wakes us forever."""
+        """Accepts and closes one connection with the spare descriptor: a waiting one would wake the
+        loop again and again.
+        """
         self.refused_count += 1
         if self._spare >= 0:
             os.close(self._spare)

@@ -3,10 +3,10 @@
 It knows sockets and time. A `Service` knows what requests mean; `Shares` decides which of the ready
 connections is served next, and for how long. Other threads reach the loop by `post` only.
 
-A bug of ours costs as little as possible: in a request, its connection; in a timer or a posted
-call, that call. Both are logged with a traceback and counted. A bug at the end of a turn, where
-logs are written, ends the broker (`run` raises): its memory can no longer be trusted, and a start
-makes it again from the files.
+A bug of ours costs as little as possible: in the handling of a request, it costs the connection; in
+a timer or a posted call, only that call. Both are logged with a traceback and counted. A bug at the
+end of a turn, where logs are written, ends the broker (`run` raises): its memory can no longer be
+trusted, and the next start makes it again from the files.
 """
 
 from __future__ import annotations
@@ -261,7 +261,9 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles requests that a connection sent before, then those that one receive brings."""
+        """Handles requests that a connection sent before, then the requests that one receive
+        brings.
+        """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
         if may_receive and not connection.closed:

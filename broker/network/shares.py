@@ -5,12 +5,12 @@ done for it so far, and the connection with the lowest tag is next. A connection
 back at the tag of the one served now, or at its own if that is higher: it saves nothing up, and its
 debt stays. So two connections that always have requests get one half each, by cost and not by
 number of requests, and a connection that asks now and then is served before those that flood,
-however many they are. A new connection begins one allowance behind: opening one for each request
-gains nothing, and nobody waits for ever.
+however many they are. A new connection begins one allowance behind the one served now. So a client
+that opens a connection for each request gains nothing, and nobody waits for ever.
 
 A turn has a bound, so that timers, other threads, writes and answers come soon. It is divided among
-the waiting connections; if they are many, it ends before all were served, and the next turn goes
-on.
+the waiting connections; if these are many, the turn ends before all were served, and the next turn
+goes on with the others.
 
 Costs are whole numbers; one is about a microsecond of work. Only their proportions matter.
 """

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 Call = Callable[[Callable[[], None]], None]
 COMPACT_ABOVE = 1024
-"""Cancelled timers stay in the heap until due; more than this and than half of it are removed."""
+"""Cancelled timers stay in the heap until they are due. If they are more than this number, and more
+than half of the heap, they are removed.
+"""
 
 
 @dataclass(order=True, slots=True)

@@ -152,7 +152,8 @@ class HostedPartitions:
         try:
             flush = replica.log.begin_flush()
         except StorageFailed as error:
-            # Not begun, nothing lost; most likely no descriptor was left. A timer asks again.
+            # The flush has not begun, so nothing is lost; most likely no descriptor was left. A
+            # timer asks again.
             self.storage_failed(error)
             self._unflushed_since[replica] = self._clock.monotonic()
             self._set_timer(replica, self._clock.monotonic())
@@ -181,7 +182,8 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # Whatever the error: the pages may be gone, and a second fsync might succeed.
+                # Whatever the error: the pages may be gone, and a second fsync might succeed
+                # without them.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
             return

@@ -6,12 +6,12 @@ A crash is harmless because of the order of the steps:
              a partition is served once its state says that we lead it
     delete   a mark -> no longer served, directories renamed -> the nodes and the mark removed
     start    the deletion of a marked topic is completed; an assigned partition without state gets
-             its directory; one *with* state whose directory is missing has lost data, so it is
-             stopped, and reported, rather than begun again at offset 0
+             its directory; a partition *with* state whose directory is missing has lost data, so it
+             is stopped and reported, and does not begin again at offset 0
 
 A topic may be deleted and recreated under its name while its partitions are still being made:
 therefore late results are matched by topic id. A topic that we deleted never comes back through a
-catalog whose reading began before.
+catalog whose reading began before the deletion.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Topics(Hosting):
         self.session.submit(work, marked)
 
     def _ready(self, name: str, topic_id: uuid.UUID, done: Done) -> None:
-        """Calls `done` once every partition of a topic that is ours is served."""
+        """Calls `done` once all partitions of a topic that are ours are served."""
         if any(each.topic == name for each in self._preparing):
             self._when_ready.setdefault(topic_id, []).append(done)
         else:
