@@ -72,7 +72,7 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
     """On Apache Kafka the agent creates topics in which old lines do not expire by event time, and
-    refuses an existing topic that would delete them."""
+    refuses an existing topic whose settings would delete old lines."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs

@@ -282,7 +282,7 @@ def measuring(world: World) -> Iterator[None]:
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """Promises wait while their compressed file is measured, even for many looks and longer than
-    late batches are waited for. Nothing is lost."""
+    the agent waits for late batches. Nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -163,9 +163,9 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """If the clock is set back between two looks, what a link led to in between seems to be older,
-    or younger than what it leads to now. A running agent reads it; one that was down declares
-    what it cannot know."""
+    """If the clock is set back between two looks, a file that a link led to in between may seem
+    older than the look before, or younger than the link's present target. A running agent reads
+    this file. An agent that was down declares as lost what it cannot know of."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):

@@ -64,8 +64,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """A generation under an unrelated name is declared, because nobody knows whether another new
-    file is a generation, too."""
+    """A generation under an unrelated name is declared lost, because nobody knows whether another
+    new file is a generation, too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -75,8 +75,8 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """With logrotate's olddir the open file shows where it was moved, and the generations beside it
-    are read."""
+    """With logrotate's olddir the file that the agent holds open shows where it was moved, and the
+    generations beside it are read."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -143,14 +143,14 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # a file made before the log would be a generation
+        ("app-1.log", False),  # if made before the log, it would be a generation
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """A program creates two logs, one of which a source means: only that one is read, and nothing
-    is declared lost."""
+    """A program creates two logs, and a source names one of them: only that one is read, and
+    nothing is declared lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()
