@@ -25,7 +25,7 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """A loss counts from the bucket of the last seal's time on. The agent subtracts no lateness
+    """The first bucket of a loss is that of the last seal's time. The agent subtracts no lateness
     from it, because the audit subtracts its own lateness."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")

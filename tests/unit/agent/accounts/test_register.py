@@ -33,7 +33,8 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """A rotated file at rest, which the agent has read to its end; its records are on their way."""
+    """Makes a rotated file that the agent has read to its end, and whose records are not
+    acknowledged yet."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     silently(world, 6)

@@ -278,7 +278,7 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
     """Unread bytes that are cut off and written anew between two looks are declared lost, because
-    an event showed the agent in between that the file was shorter."""
+    between the two looks the agent read the file and saw that it was shorter."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -299,8 +299,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a second cut the agent goes on up to where the bytes read since the first cut are
-    unchanged, and reads no line twice."""
+    """After a second cut the agent reads on behind the bytes that it provably has read since the
+    first cut. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -385,7 +385,7 @@ def test_an_older_time_of_change_says_nothing() -> None:
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
     """A write sets the time of change before the size, and may wait for the disk in between: a look
-    in this moment declares and seals nothing."""
+    in this moment leads to no loss and no seal."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)

@@ -18,7 +18,7 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """A new partition is counted from offset 0; there is no batch below to compare."""
+    """A new partition is counted from offset 0; there is no earlier batch to compare."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))
@@ -71,8 +71,8 @@ def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
 
 
 def test_expired_offsets_are_a_named_gap() -> None:
-    """When the log begins behind the position, the offsets that expired uncounted become a named
-    gap."""
+    """When the log's first offset is higher than the position, the offsets that expired uncounted
+    become a named gap."""
     step = continuity.out_of_range(RESUMED, 150, 300)
     assert (step.gap, step.following.fetch_offset) == ((100, 150), 150)
     step = continuity.out_of_range(continuity.resumed(Position()), 10, 300)

@@ -20,11 +20,11 @@ class Ended(BaseException):
 
 
 class Ending:
-    """A connection whose program ends before its statement number `at`."""
+    """A database connection. The program that uses it ends before statement number `at`."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at
-        self.in_transaction = False  # nobody is there to roll back
+        self.in_transaction = False  # the program is gone, so it cannot roll back
 
     def execute(self, *given: Any) -> sqlite3.Cursor:
         self._count()

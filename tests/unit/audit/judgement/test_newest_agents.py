@@ -82,8 +82,8 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """The agent that began last is waited for, silent or not, however far ahead the clock was when
-    the agent before it died."""
+    """The agent that began last is waited for, silent or not, however far ahead the clock of the
+    agent before it was."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -106,8 +106,8 @@ def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahe
 def test_two_machines_that_are_called_alike_are_both_waited_for(
     names: str, is_stored: bool
 ) -> None:
-    """Two machines with one host name are both waited for, however long one has been silent and
-    whatever their clocks say."""
+    """Two machines with one host name are both waited for, however long one of them has been silent
+    and whatever their clocks say."""
     senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
     spoken = [senders[name] for name in names.replace(" ", "")]
     said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
@@ -184,8 +184,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """What a replaced agent left unread was written before the next agent began, by the next
-    agent's clock, unless the clock was set back."""
+    """By the next agent's clock, what a replaced agent left unread was written before the next
+    agent began, unless the clock was set back."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
