@@ -39,7 +39,7 @@ class World:
         self.told: list[SkidwayError | None] = []
 
     def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
-        """Notes the job that the work would carry out."""
+        """Notes the job instead of carrying it out."""
         seen: list[Job] = []
 
         class Spy:
@@ -118,7 +118,7 @@ def test_jobs_keep_a_pace() -> None:
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
     """A thousand groups that commit once a second make at most 1 / PACE_S jobs a second, and fewer
     the slower ZooKeeper answers. No commit is answered before ZooKeeper has answered, none waits
-    for more than two jobs, and no more offsets wait than were committed in that time."""
+    for more than two jobs, and no more offsets wait than were committed in the time of two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -172,8 +172,8 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """When ZooKeeper does not answer, commits, stores, loads, reads and counts of the job all get
-    the error; the next job is tried again."""
+    """When ZooKeeper does not answer, everything in the job gets the error: commits, stores, loads,
+    reads and counts. The next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)

@@ -30,7 +30,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """All frames that come out, with one turn for each piece received."""
+    """Returns all frames that come out, if each piece is received in a turn of its own."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:
@@ -40,7 +40,7 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
         inbound.keep()
         arena.space()[:] = b"\xee" * len(arena.space())
         arena.reset()
-        arena.space()[:] = b"\xee" * len(arena.space())  # the turn's views are void now
+        arena.space()[:] = b"\xee" * len(arena.space())  # views from this turn are void
     return found
 
 
@@ -174,7 +174,8 @@ def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
 
 
 def test_frames_that_wait_are_moved_once() -> None:
-    """Frames that wait are copied once, however many turns it takes to handle them."""
+    """Frames that wait to be handled are copied once, however many turns pass until the last one is
+    handled."""
     sock = Socket(framed(*[b"x" * 100] * 50), [])
     inbound, arena = Inbound(1000), Arena()
     inbound.receive(sock, arena)  # type: ignore[arg-type]

@@ -41,8 +41,8 @@ def test_settings_that_make_sense_are_taken() -> None:
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """A log takes its topic's settings, and the broker's for the rest; values that cannot be read
-    are ignored."""
+    """A log follows its topic's settings. Where the topic has no setting, or one that cannot be
+    read, the log follows the broker's."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)

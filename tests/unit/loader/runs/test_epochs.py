@@ -46,7 +46,7 @@ def epochs(loading: MemoryLoading) -> list[int]:
 
 
 def said_by(epoch: int, number: int = 1) -> Delta:
-    """An older message of the output."""
+    """An older message of the output, as it was published."""
     return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
 
 
@@ -81,7 +81,8 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock an hour back. Then only the 600 rows count, and rows that come later."""
+    loaded again by a clock that was set back an hour. Then only these 600 rows and later ones
+    count."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -136,8 +137,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 
 
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
-    """Messages that cannot be read, such as those of a newer version, may have had a higher epoch
-    and count as one each."""
+    """Messages that cannot be read, such as those of a newer version, may have had higher epochs.
+    Each of them counts as one more epoch."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())
@@ -184,8 +185,8 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """An output whose epoch is lower than one that was heard is an older copy. It is not continued,
-    because its counts would be replaced."""
+    """An output whose epoch is lower than one that was heard is an older copy. The loader refuses
+    to continue it, because the counts of the higher epoch would replace its counts."""
     loading.write(10)
     loading.run()
     copy = loading.store

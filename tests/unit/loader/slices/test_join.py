@@ -58,7 +58,7 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
     """A range that ended before an unknown file's record continues if that record proves to be a
-    repeat of an earlier slice. Then the slices behind it are used, too."""
+    repeat of one in an earlier slice. Then the slices after it are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)

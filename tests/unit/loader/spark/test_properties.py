@@ -38,7 +38,7 @@ def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
 
 
 def test_properties_of_the_operator_win(tmp_path: Path) -> None:
-    """The operator can set every Spark property, also those that we set."""
+    """The operator can set every Spark property, including those that we set."""
     given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)
     assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
     assert given["spark.master"] == "local[*]"

@@ -52,7 +52,8 @@ def place(store: MemoryStore, of: Manifest) -> bytes | None:
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file whose length is not the manifest's is never moved, taken for done or deleted."""
+    """A file whose length is not the manifest's is never moved or deleted, and never taken for one
+    that is in its place already."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -131,7 +132,7 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
     """When the answer to a creation is lost, the manifest is read back: the load is committed once,
-    whether the creation had happened or not."""
+    whether or not the manifest had been created."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened

@@ -1,4 +1,5 @@
-"""Tables: all side files that a manifest names hold, together, the state after its load."""
+"""Tables: together, all side files that a manifest names contain the state after the manifest's
+load."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ UUID = "c" * 32
 
 
 def load(store: MemoryStore, number: int, before: Manifest | None, changes: Changes) -> Manifest:
-    """One load that changes nothing but the state."""
+    """Makes a load that changes nothing but the state."""
     tables = read_tables(store, before)
     tables.add(changes)
     names = before.side if before else {}
