@@ -27,8 +27,8 @@ def sides() -> SidesTable:
 
 
 def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_thing() -> None:
-    """Each side's column has the median with its spread, a single value without a spread, or
-    nothing if that side did not measure the row."""
+    """Each side's column has the median with its spread, a single value without a spread, or an
+    empty cell if that side did not measure the row."""
     *_, line = sides().markdown().strip().splitlines()
     assert line == "| speed, msg/s | 2 (1-3) | 400 |  |"
 
@@ -76,8 +76,8 @@ def test_a_table_without_a_place_is_refused() -> None:
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
-    """Every benchmark has a place in the page, so that no long run ends without a place for its
-    table."""
+    """Every benchmark has a place in the page, so that there is a place for the table at the end of
+    a long run."""
     assert run.PAGE.read_text().count(f"<!-- bench:{name} -->\n") == 1
 
 

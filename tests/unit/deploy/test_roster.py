@@ -47,8 +47,9 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """Too many missing hosts are a problem, whose sentence names them and the option that confirms
-    their retirement. Hosts that are retired already do not count."""
+    """If too many hosts are missing from the inventory, that is a problem. Its sentence names these
+    hosts, and the option that confirms their retirement. Hosts that are retired already do not
+    count."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said

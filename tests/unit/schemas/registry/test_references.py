@@ -1,4 +1,5 @@
-"""References: a schema may use the types of others, which stay as long as it needs them."""
+"""References: a schema may use the types of others, which cannot be deleted as long as it needs
+them."""
 
 from __future__ import annotations
 
@@ -181,7 +182,8 @@ def test_chains_of_references_are_bounded(registry: Registry) -> None:
 
 
 def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry) -> None:
-    """Before a reference is called missing, the log is read again."""
+    """Before a reference is refused as missing, the log is read again, because another registry may
+    just have written the referenced version."""
     other = Registry(registry.log.shared)
     registry.log.visible = 0
     other.register("part", PART)
