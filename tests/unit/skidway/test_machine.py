@@ -82,7 +82,7 @@ def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Makes these distributions look as if they were not installed."""
+    """Hides these distributions, so that they seem not to be installed."""
     installed = extras._is_installed
     monkeypatch.setattr(
         extras,

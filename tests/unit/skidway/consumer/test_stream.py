@@ -94,8 +94,8 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """Records are committed once the next are asked for, or when the close says that they are
-    done."""
+    """Records are committed once the caller asks for the next ones, or when it closes the stream
+    with the word that they are done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
@@ -137,7 +137,8 @@ def test_without_an_offset_none_is_an_error(world: World) -> None:
 
 
 def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None:
-    """Without auto commit, the next owner begins at what a listener commits on revocation."""
+    """Without auto commit, the next owner begins at the offset that a listener commits on
+    revocation."""
     told: list[tuple[str, Sequence[TopicPartition]]] = []
 
     def revoked(tps: Sequence[TopicPartition]) -> None:

@@ -73,7 +73,8 @@ def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_rotation_cut_short_loses_no_generation(tmp_path: Path) -> None:
-    """Where a killed writer left a gap, only the generations below it move."""
+    """If a killed writer left a gap in the numbers of the generations, only the generations with
+    lower numbers move."""
     folder = tmp_path / writer.RAW
     folder.mkdir()
     for number, text in ((2, "b"), (3, "c")):

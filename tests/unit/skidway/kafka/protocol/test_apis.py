@@ -9,7 +9,7 @@ from skidway.kafka.protocol import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.apis import known
 from support.messages import REQUESTS, RESPONSES
 
-OFFERED = {  # all clients tested work with this one set
+OFFERED = {  # all tested clients work with these versions
     ApiKey.PRODUCE: (0, 9),
     ApiKey.FETCH: (4, 12),
     ApiKey.LIST_OFFSETS: (1, 7),
@@ -52,7 +52,8 @@ def test_offered() -> None:
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
-    """librdkafka 2.6.0 always sends Fetch 12; older ones lose codecs if Produce lacks 0."""
+    """librdkafka 2.6.0 always sends Fetch 12; older versions of it do without some codecs if the
+    broker does not offer Produce 0."""
     assert ApiKey.FETCH.broker.highest == 12
     assert ApiKey.PRODUCE.broker.lowest == 0
 

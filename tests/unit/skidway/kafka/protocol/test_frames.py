@@ -1,4 +1,5 @@
-"""Frames are cut from any stream of bytes, with a size limit and each version's header."""
+"""Frames are cut from any stream of bytes, with a limit of their size, and have the header of their
+version."""
 
 from __future__ import annotations
 
@@ -209,7 +210,7 @@ def test_short_response(size: int) -> None:
 
 @given(st.binary(max_size=60))
 def test_arbitrary_frames(frame: bytes) -> None:
-    """A header of arbitrary bytes is read or refused, never more."""
+    """A header of arbitrary bytes is read or refused, and raises no other exception."""
     for key in ApiKey:
         try:
             read_request_header(memoryview(struct.pack(">h", key) + frame))
