@@ -40,8 +40,8 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """The bytes of an intent become the same records whether they are pressed alone or together
-    with those of others."""
+    """The bytes of an intent become the same records, whether they are pressed alone or together
+    with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),

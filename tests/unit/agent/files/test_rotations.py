@@ -370,7 +370,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
     """A look finds another file at the path while a rotation is under way, and draws no conclusion
-    from it. After the next look the generation in between is still read."""
+    from it. After the next look the generation between the known file and that one is still
+    read."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:

@@ -62,8 +62,8 @@ def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
 
 
 def test_catching_up_takes_all_that_is_there_now() -> None:
-    """Catching up reads all messages that are there now, also those that came since it last caught
-    up, and returns at once if there are none."""
+    """Catching up reads all messages that have come since the last time, and returns at once if
+    there are none."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     collection = _collection(cluster, ledger, clock)
     collection.catch_up()

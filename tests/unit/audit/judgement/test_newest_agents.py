@@ -82,8 +82,8 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """The agent that began last is waited for, silent or not, however far ahead the clock of the
-    agent before it was."""
+    """The agent that began last is waited for, silent or not, however far ahead the previous
+    agent's clock was when that agent died."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]

@@ -32,8 +32,8 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write without a name is not reported as done, so the caller repeats it; such a
-    write does no harm if it is done twice."""
+    """An unanswered write without a name is never reported as done. Such a write may simply be
+    repeated."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)
