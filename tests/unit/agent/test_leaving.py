@@ -62,7 +62,8 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent with nothing to deliver sends its last word, also a second time."""
+    """An agent with nothing to deliver sends its last word, even if it is asked to leave a second
+    time."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()

@@ -71,7 +71,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Whether the directory is offline and all its partitions refuse reads and writes, also once
+    """Whether the directory is offline and all its partitions refuse reads and writes, even once
     the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})

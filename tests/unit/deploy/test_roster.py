@@ -72,8 +72,8 @@ def test_a_roster_of_nobody_is_one() -> None:
 
 
 def test_hosts_are_known_by_their_whole_names() -> None:
-    """Hosts keep their full names, also addresses and names with dots whose first parts are
-    equal."""
+    """Hosts keep their full names, even if the names are addresses, or names with dots whose first
+    parts are equal."""
     names = ["app1.dc1.example.com", "app1.dc2.example.com", "app1", "10.0.0.1", "fd00::1"]
     agents = [host(n, agent_sources=[{"topic": "web.access"}]) for n in names]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]

@@ -60,7 +60,7 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """A file's records go to its own partition, also when files of several partitions are pressed
+    """A file's records go to its own partition, even when files of several partitions are pressed
     together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]

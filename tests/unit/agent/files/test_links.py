@@ -29,7 +29,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, stamp: str, line: str) -> str:
-    """Rotates as kubelet does: the file gets a time after its name, and the link stays."""
+    """Rotates as kubelet does: a time is added to the file's name, and the link still names the
+    same path."""
     world.files.rename(TARGET, f"{TARGET}.20261121-{stamp}")
     world.files.append(TARGET, f"{line}\n".encode())
     return line

@@ -135,8 +135,8 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
 
 @promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
-    """A line without a time gets the time of its first reading, also when it is sent again together
-    with lines of another moment."""
+    """A line without a time gets the time of its first reading, even when it is sent again together
+    with lines that were first read at another moment."""
     world.kill_in_flight(b"one\n", b"two\n")
     moments = [intent.read_ms for intent in StateDatabase(world.connection).intents()]
     assert len(set(moments)) == 2

@@ -93,7 +93,8 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """The stored recipe gives the same replaced bytes again, also beside other lines."""
+    """With the stored recipe the same bytes of a line are replaced again in the same way, even
+    beside other lines."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())

@@ -114,8 +114,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command whose clock is ahead accepts nothing: buckets would be due, and agents silent, too
-    early."""
+    """A command whose clock is ahead accepts nothing, because by its clock buckets would be due,
+    and agents silent, too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"

@@ -18,7 +18,7 @@ def test_a_bucket_holds_its_start_and_not_its_end() -> None:
 
 
 def test_times_before_1970_are_cut_alike() -> None:
-    """Times before 1970 have buckets of the same size, also the -1 of a record without
+    """Times before 1970 have buckets of the same size, including -1, the time of a record without a
     timestamp."""
     assert bucket.start(np.array([-1, -60_000, -60_001], np.int64), 60_000).tolist() == [
         -60_000,

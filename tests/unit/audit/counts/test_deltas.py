@@ -102,7 +102,7 @@ def test_a_part_larger_than_the_limit_still_goes_out() -> None:
 
 
 def test_seals_of_many_topics_split_too() -> None:
-    """Seals of many topics are split too, each with the next number."""
+    """A seal of too many topics is split as well, into seals with consecutive numbers."""
     topics = [SealedTopic(LOGS, 100, 5, ((0, 1), (1, 2))) for _ in range(10)]
     seals = number_seals(SENDER, 1, 5, topics, limit_bytes=1_000)
     assert [seal.number for seal in seals] == list(range(6, 6 + len(seals)))

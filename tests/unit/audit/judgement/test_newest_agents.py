@@ -92,7 +92,7 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If an old state is restored, its agent is waited for beside the one that began later, until
-    the later one is silent by our clock, too."""
+    the later one is silent by our clock as well as by its own."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -209,8 +209,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket waits for the agent that began last, even if that agent died, too. Seals of the
-    agent before it, by a clock that was ahead, prove nothing for it."""
+    """A bucket waits for the agent that began last, even if that agent is dead as well. Seals of
+    the agent before it, by a clock that was ahead, prove nothing for it."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
     [found] = verdicts(folded(said), POLICY, NOW)

@@ -134,8 +134,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """A recount's finding stays, and the report is not good, until a later recount of that output
-    agrees."""
+    """If a recount found differences, the report is not good until a later recount of the same
+    output agrees."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:

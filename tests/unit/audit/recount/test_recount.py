@@ -61,7 +61,7 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """A committed load of one file; `said` is how many records the tiers claim."""
+        """Makes a committed load of one file; the tiers claim to have counted `said` records."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)

@@ -146,8 +146,8 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """A revocation takes back all acceptances of a bucket, also a second person's and those that
-    cover nothing any more."""
+    """A revocation takes back all acceptances of a bucket, including those of a second person, and
+    those that cover nothing any more."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))

@@ -276,8 +276,8 @@ def test_a_silent_member_is_out_by_the_timer() -> None:
 
 
 def test_a_stop_answers_everybody() -> None:
-    """When the broker stops, every request is answered, also those that wait for a group to be
-    read; later requests are refused."""
+    """When the broker stops, every request is answered, including requests that wait for a group to
+    be read; later requests are refused."""
     world = World()
     world.stable()
     joining = Joining(

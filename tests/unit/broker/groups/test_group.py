@@ -230,7 +230,7 @@ def test_a_silent_member_is_out_after_its_session_timeout() -> None:
 
 
 def test_zombies_are_refused() -> None:
-    """Commits of unknown members get UNKNOWN_MEMBER_ID, those of an old generation
+    """Commits of unknown members get UNKNOWN_MEMBER_ID, commits of an old generation get
     ILLEGAL_GENERATION."""
     world = World()
     member = world.stable()
@@ -373,7 +373,7 @@ def test_a_restored_group_goes_on() -> None:
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
     """A crash may restore the id of a static member that had just been replaced. So the new member
-    is told to join again, and is not fenced, until the restored id is heard."""
+    is told to join again, and is not fenced, until a request with the restored id comes."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")

@@ -236,8 +236,8 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
 
 
 def test_a_closed_queue_answers_and_does_nothing_more() -> None:
-    """A closed queue answers all commits with an error, also those under way, and starts no further
-    job."""
+    """A closed queue answers all commits with an error, including commits under way, and starts no
+    further job."""
     world = World()
     world.commit("g", 1)
     world.run_timers()

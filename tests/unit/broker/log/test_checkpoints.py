@@ -52,7 +52,8 @@ def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
 
 
 def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
-    """Topic ids are 22 characters of URL-safe base64, as in Kafka, also in partition.metadata."""
+    """Topic ids are 22 characters of URL-safe base64, as in Kafka, and are written like that in
+    partition.metadata as well."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     assert checkpoints.encode_id(topic_id) == "EjRWeJq83vASNFZ4mrze8A"
     checkpoints.write_partition_metadata(tmp_path, topic_id)

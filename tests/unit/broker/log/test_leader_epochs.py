@@ -43,8 +43,8 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """Epochs that lie outside of the log are dropped at both ends; the epoch of the log start keeps
-    its own start offset."""
+    """Epochs that lie outside of the log are dropped at both ends; the epoch to which the log start
+    belongs keeps its own start offset."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))

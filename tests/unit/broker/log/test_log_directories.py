@@ -30,7 +30,7 @@ class Later:
         self.jobs.append((work, done))
 
     def run(self) -> None:
-        """Runs all jobs, also those that follow from them."""
+        """Runs all jobs, including those that these jobs add."""
         while self.jobs:
             work, done = self.jobs.pop(0)
             done(timed(work))

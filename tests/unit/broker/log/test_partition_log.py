@@ -268,7 +268,7 @@ def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
 
 
 def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
-    """A reader that holds a range of a segment can read it to its end, also after retention has
+    """A reader that holds a range of a segment can read it to its end, even after retention has
     deleted the segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))

@@ -102,7 +102,7 @@ class AtOnce:
 
 @promise("4 append time")
 def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
-    """Segments expire by append time, also after a restart; event times of years ago delete
+    """Segments expire by append time, even after a restart; event times of years ago delete
     nothing."""
     partition = TopicPartition("logs", 0)
     directory = tmp_path / "logs-0"

@@ -96,8 +96,8 @@ def test_settings_of_another_version_stay() -> None:
 
 
 def test_a_value_that_could_not_be_described_again_is_refused() -> None:
-    """A value too long for DescribeConfigs is refused, also if appending has made a list that
-    long."""
+    """A value too long for DescribeConfigs is refused, even if it is a list that became that long
+    by appending."""
     groups = ",".join(f"group-{number}" for number in range(2_000))
     found = altered({}, [Change("retention.hold", SET, groups)], {})
     more = ",".join(f"another-{number}" for number in range(2_000))

@@ -34,7 +34,8 @@ def test_settings_that_cannot_be_kept_are_refused(
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """Settings of Kafka that the broker keeps are accepted, and so are its own."""
+    """Settings of Kafka that the broker keeps are accepted, and the broker's own settings as
+    well."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )

@@ -45,7 +45,7 @@ def test_expired_offsets_stop_the_partition() -> None:
 
 
 def test_a_partition_never_loaded_may_not_begin_late() -> None:
-    """A first load is refused, too, when the log does not begin at offset 0."""
+    """Even a first load is refused if the log does not begin at offset 0."""
     assert plan.plan_partition("t", Bounds(0, 5, 9), None, []).refused
 
 

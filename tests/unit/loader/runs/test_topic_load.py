@@ -175,8 +175,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """A log whose batch below has other bytes is not loaded: what follows may be other records,
-    too."""
+    """A log whose batch below has other bytes is not loaded: the later records may be different
+    ones as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()

@@ -422,7 +422,7 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last batch of a finished chunk is kept as the batch below, also when the range ends with
+    """The last batch of a finished chunk is kept as the batch below, even when the range ends with
     that chunk."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):

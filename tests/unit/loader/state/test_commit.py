@@ -80,7 +80,7 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 @promise("5 staging")
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     """The staging directory is synced after the last look at its files and before the manifest is
-    created. So if a manifest survives a power loss, the files that it names survive, too."""
+    created. So if a manifest survives a power loss, the files that it names also survive."""
     mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
     staged(store, mine)
     steps = commit.commit(mine)

@@ -11,7 +11,7 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """A dump to a link replaces the file that the link names, and the link stays."""
+    """A dump to a link replaces the file that the link names, and the link stays unchanged."""
     registry.register("users", record(a=None))
     (tmp_path / "link").symlink_to("target")
     assert run("dump", "link").status == 0

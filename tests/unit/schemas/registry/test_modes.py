@@ -69,7 +69,7 @@ def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> N
 
 
 def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry) -> None:
-    """Deleting the global mode recursively removes the subjects' modes too."""
+    """Deleting the global mode recursively also removes the subjects' modes."""
     set_mode(registry, "READONLY", "s")
     set_mode(registry, "READONLY", "t")
     assert registry.good("DELETE", "/mode?recursive=true") == {"mode": "READWRITE"}

@@ -46,7 +46,7 @@ def test_status_is_1_only_if_something_needed_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Advice leaves the exit status at 0; anything missing makes it 1, also with --json."""
+    """Advice leaves the exit status at 0; anything missing makes it 1, even with --json."""
     monkeypatch.setattr(machine, "examine", lambda _: iter(findings))
     assert main(["doctor"]) == status
     capsys.readouterr()

@@ -67,7 +67,7 @@ class World:
             registration.close()
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
-        """The values that come within a second or so; nobody's session ends meanwhile."""
+        """The values that come within a second or so; in that time no member's session ends."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]
@@ -184,7 +184,8 @@ def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) 
 
 
 def test_seek_goes_where_it_says(world: World) -> None:
-    """Seek goes forward and back, also within fetched records, but only in our own partitions."""
+    """Seek goes forward and back, even within records that are already fetched, but only in our own
+    partitions."""
     stream = world.member()
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.seek(TP, 4)

@@ -58,7 +58,7 @@ def test_a_terminal_sees_one_table_in_its_place() -> None:
 
 
 def test_the_last_table_stays() -> None:
-    """After end_state the table stays, and later events stand below it."""
+    """After end_state the table stays, and later events are written below it."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row"])
