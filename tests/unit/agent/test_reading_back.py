@@ -373,7 +373,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
     """While records are on their way, a partition without a floor does not get its end as floor,
-    because the records may lie below that end."""
+    because the records may lie at lower offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

@@ -45,8 +45,8 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
-    """The agent takes back a last word from before its start at once. It takes back a newer one
-    when a look finds more bytes, another file or an error."""
+    """The agent takes back a last word from before its start at once. It takes back a last word
+    that it sent after its start when a look finds more bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"

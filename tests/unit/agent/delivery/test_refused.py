@@ -188,8 +188,8 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
 
 
 def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
-    """After a crash the agent does not send the refused line behind later lines, where readers
-    would drop it, but declares it lost."""
+    """After a crash the agent declares the refused line lost. If it were sent again, it would come
+    after later lines, and readers would drop it."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two

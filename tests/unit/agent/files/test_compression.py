@@ -200,7 +200,7 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
     """A log gets the inode that another log had before its compression. When the first log is
-    deleted, it is not taken for that other log, and its unread bytes are declared."""
+    deleted, it is not taken for that other log, and its unread bytes are declared lost."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births

@@ -43,7 +43,7 @@ def rotations(world: World) -> list[str]:
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
     """After three rotations of the target between two looks each line is read once, and nothing is
-    declared."""
+    declared lost."""
     lines = rotations(world)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])

@@ -308,8 +308,8 @@ def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None
 
 
 def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world: World) -> None:
-    """An unknown file that was compressed in a way that the agent cannot read is declared: the loss
-    names the file."""
+    """An unknown file that was compressed in a way that the agent cannot read is declared lost, and
+    the loss names the file."""
     rotate(world)
     world.files.append(APP, b"between\n")
     rotate(world)
@@ -338,7 +338,7 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
     world: World,
 ) -> None:
     """The newest log has the inode of the known file that was deleted, but is not taken for that
-    file: the deleted generations are declared."""
+    file. So the deleted generations are declared lost."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -579,7 +579,7 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
     """An event reports a new path before any look. If its file is the oldest at the path, nothing
-    is declared. If a generation is older, other generations may be gone, and one loss is
+    is declared lost. If a generation is older, other generations may be gone, and one loss is
     declared."""
     made = make()
     made.start()

@@ -222,8 +222,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """Deleting a file long at rest is no loss if the agent was down for a minute, but a loss if it
-    was down for an hour."""
+    """If a file was long at rest and is deleted while the agent is down, no loss is declared after
+    a minute, but one is declared after an hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -321,7 +321,7 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
     """If a file is found, cut and written anew before its first reading, its first file id gets no
-    bytes, and the old bytes are declared."""
+    bytes, and the old bytes are declared lost."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -339,8 +339,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """The same bytes written again, as by `job > job.log`, are declared: nobody can tell the new
-    lines from the old."""
+    """The same bytes written again, as by `job > job.log`, are declared in a loss, because nobody
+    can tell the new lines from the old."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:

@@ -290,8 +290,8 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
 @pytest.mark.parametrize("is_rotated", [False, True])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
-    """A log that only root may read is deleted, whether the agent runs or is down: the loss is
-    declared."""
+    """A log that only root may read is deleted, while the agent runs or is down: in both cases a
+    loss is declared."""
     made = World(settings(raw("logs", APP)))
     made.files.append(APP, b"secret\n").unreadable = True
     made.start()
@@ -313,7 +313,7 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
     """An unreadable file is cut before it can be read: the bytes that it has lost since the agent
-    found it are declared."""
+    found it are declared lost."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True

@@ -331,8 +331,8 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """Bytes written after a closure get a new file id, which names the closed one and its
-    position."""
+    """Bytes written after a closure get a new file id, whose announcement names the closed id and
+    its final position."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -455,7 +455,7 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
     """After copytruncate (same inode, other bytes) the file gets a new id, and its unread bytes are
-    declared."""
+    declared lost."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)

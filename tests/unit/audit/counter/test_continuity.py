@@ -53,7 +53,7 @@ def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch behind them is
+    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch after them is
     counted."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))

@@ -205,7 +205,7 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """Counting goes on behind expired records, and the delta names their offsets as a gap."""
+    """The counter goes on after expired records, and the delta names their offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -264,7 +264,7 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The counter counts nothing behind a hole until it knows the reason from the mirror."""
+    """The counter counts no record after a hole until it knows the mirror's reason for the hole."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")

@@ -318,7 +318,8 @@ def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """A failed transaction leaves neither half a message nor ids that do not exist."""
+    """A failed transaction leaves in the ledger neither half a message nor references to ids that
+    were not stored."""
     ledger = Ledger()
 
     def broken() -> object:

@@ -93,8 +93,8 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
     """A loss counts against every bucket that its agent touched since its seal. When a log of
-    yesterday is read today and a record is refused for good, nobody knows its time, but its
-    neighbours were of yesterday."""
+    yesterday is read today and a record is refused for good, nobody knows the record's time, but
+    the records beside it were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [

@@ -1,5 +1,5 @@
-"""Which agents of a host are waited for, whatever their clocks say: the order of the log
-decides."""
+"""Which agents of a host are waited for, whatever their clocks say. The order of their messages in
+the log tells which agent is the newest."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
 @promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
-    """A seal by a clock that was ahead proves nothing after the moment at which it was taken:
-    nobody has read the lines of that time."""
+    """A seal by a clock that was ahead proves nothing about the time after the moment at which we
+    took the seal, because nobody has read the lines of that time yet."""
     died_ms = NOW - HOUR
     bucket = died_ms + HOUR // 2
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)

@@ -100,8 +100,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When a batch is refused, the batches behind it are taken back; a later try sends all of them
-    in order."""
+    """When a batch is refused, the later batches are taken back; a later try sends all of them in
+    order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
@@ -135,8 +135,8 @@ def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
 
 
 def test_the_newest_own_message_is_found_behind_many_others() -> None:
-    """A producer finds its newest message behind thousands of others by searching further and
-    further back."""
+    """A producer finds its newest message even if thousands of other messages follow, because it
+    searches further and further back."""
     cluster = _cluster()
     payloads = [_beat("me", 1, 5), _beat("me", 2, 3), *[_beat("other", 9, 9)] * 4_000, b"junk, me"]
     assert _publisher(cluster, ListOutbox(payloads)).flush(10)

@@ -192,8 +192,8 @@ def test_silence_is_told_to_everybody() -> None:
 
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
-    """If one caller's callback raises, the others of the same job are still answered, waiting
-    commits go on, and the exception is raised afterwards."""
+    """If one caller's callback raises, the other callers of the same job are still answered, and
+    waiting commits are still written. The exception is raised afterwards."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 

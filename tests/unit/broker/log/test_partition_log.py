@@ -246,7 +246,7 @@ def test_a_full_disk_takes_nothing_by_half(
 def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a roll fails, the batches before it in the turn are stored, and those behind it are
+    """When a roll fails, the batches before it in the turn are stored, and those after it are
     refused."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     put(log, sized(150))

@@ -137,8 +137,8 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """Behind a hole the batch below is compared again. Otherwise the mirror would not notice
-    another source before that source's next batch comes."""
+    """After a hole the batch below is compared again. Otherwise the mirror would notice only with
+    the next batch that the source has become another one."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -151,7 +151,7 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
     """If the source has expired the batch below a hole, nothing can be compared: the mirror says so
-    and goes on behind the hole."""
+    and goes on after the hole."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))

@@ -449,7 +449,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """Nothing behind a gap is copied until the gap is written down; then everything is copied."""
+    """No record after a gap is copied until the gap is written down. Then all of them are
+    copied."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -484,8 +485,8 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after a gap is named and before a batch behind it is copied, the gap
-    stays one gap, and grows if more has expired."""
+    """If the mirror restarts after a gap is named and before a later batch is copied, the gap stays
+    one gap, and grows if more has expired."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -505,7 +506,7 @@ def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> No
 
 def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
     """A hole in the source's log, as compaction leaves it, is named as a gap, and copying goes on
-    behind it."""
+    after it."""
     fill(logs, 1)
     logs.source.log("logs").append(skip=4)
     fill(logs, 1)
@@ -652,7 +653,8 @@ def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorl
 def test_a_roll_that_fails_is_a_refused_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If rolling a segment fails, the batches behind it are fetched again; nothing is skipped."""
+    """If rolling a segment fails, the batches after it are fetched again, and nothing is
+    skipped."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.create("logs")
     fill(world, 9)

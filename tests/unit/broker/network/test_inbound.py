@@ -82,8 +82,8 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """A frame that the kernel cut comes out with the next receive, and so do the frames behind
-    it."""
+    """If a receive ends in the middle of a frame, that frame and the ones after it come out with
+    the next receive."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -99,7 +99,7 @@ def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
 
 
 def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
-    """A wake-up without bytes keeps the beginning of a frame that came before."""
+    """If a wake-up brings no bytes, the part of a frame that was received before is kept."""
     sock, inbound, arena = Socket(framed(b"a", b"bcd"), [8]), Inbound(100), Arena()
 
     class Empty:

@@ -79,7 +79,8 @@ def stored(client: CoreClient) -> bool:
 
 
 def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
-    """A timer or a posted call that raises is logged and counted, and the calls behind it run."""
+    """A timer or a posted call that raises is logged and counted, and the calls after it still
+    run."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))

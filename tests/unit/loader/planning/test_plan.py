@@ -150,8 +150,8 @@ def test_partitions_are_cut_in_turn() -> None:
 
 
 def test_a_topic_made_again_is_refused() -> None:
-    """A topic or cluster made again under the same name is refused: its offsets mean something
-    else."""
+    """A topic or cluster made again under the same name is refused, because its offsets stand for
+    other records."""
     plan.check_identity(WHOLE, WHOLE.source)
     plan.check_identity(None, WHOLE.source)
     with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):

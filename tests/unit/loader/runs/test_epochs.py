@@ -51,7 +51,8 @@ def said_by(epoch: int, number: int = 1) -> Delta:
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """A delta with what the agent counted of the lines, and the agent's seal behind them."""
+    """A delta with what the agent counted of the lines, and the seal that the agent sent after
+    it."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)

@@ -97,8 +97,8 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
-    """A commit that fails otherwise gives its reason and keeps the staged files for the next start:
-    nobody knows whether it is committed."""
+    """A commit that fails for another reason than a lost race reports that reason. It keeps the
+    staged files for the next start, because nobody knows whether the load is committed."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")

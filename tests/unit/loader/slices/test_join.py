@@ -81,7 +81,7 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """Slices behind the one that ended early add no rows, marks or gaps."""
+    """Slices after one that ended early add no rows, marks or gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3

@@ -159,8 +159,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A range ends before a record of a file that is not announced; nothing is written of that
-    record or those behind it."""
+    """A range ends before a record of a file that is not announced; neither that record nor later
+    ones are written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -184,8 +184,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """All unknown files behind the end of a range are waited for together. If the load waited for
-    one after the other, each lost announcement would cost the whole wait."""
+    """The load waits at the same time for the announcements of all unknown files after the end of a
+    range. If the load waited for one after the other, each lost announcement would cost the whole
+    wait."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -195,7 +196,7 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """When the wait for a file is over, its records are rejected and those behind them are
+    """When the wait for a file is over, its records are rejected and the records after them are
     loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))

@@ -35,8 +35,8 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 
 def test_references_of_references_count(registry: Registry) -> None:
-    """A schema may also use the types that its references get from their own references. Each type
-    is known once."""
+    """A schema may also use the types that its references get from their own references. Each such
+    type is defined once, even if two references bring it."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3

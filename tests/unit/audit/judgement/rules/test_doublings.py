@@ -112,7 +112,7 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """What the new agent counts behind its first seal is not in doubt: by that seal it has
+    """What the new agent counts after its first seal is not in doubt, because by that seal it has
     delivered all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE

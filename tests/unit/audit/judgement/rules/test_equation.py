@@ -36,8 +36,8 @@ UNMIRRORED = [*good()[:2], good()[4]]
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
-    """A topic exempt from mirror and hdfs, by name or pattern, is complete without them; when only
-    mirror is exempt, hdfs is still expected."""
+    """A topic exempt from mirror and hdfs, by name or pattern, is complete without these tiers. If
+    a topic is exempt only from mirror, hdfs is still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
