@@ -1,4 +1,4 @@
-"""What clusters mirror, and which counters count their records."""
+"""Which clusters a cluster mirrors, and which counters count the records of each cluster."""
 
 from __future__ import annotations
 

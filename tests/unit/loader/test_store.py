@@ -84,7 +84,8 @@ def test_the_target_is_durable_before_the_source_goes(
 def test_a_file_is_synced_before_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is synced before it is closed: what a task reports as written is on disk."""
+    """A file is synced before it is closed, so that everything that a task reports as written is on
+    disk."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor))
     writer = LocalStore(str(tmp_path)).create("file")

@@ -286,7 +286,8 @@ def test_numbers_have_javas_digits(value: float, text: str) -> None:
 
 
 def test_texts_are_escaped_as_java_does() -> None:
-    """Texts are escaped as in Java: only what must be, with hexadecimal digits in capitals."""
+    """Texts are escaped as in Java: only characters that must be escaped, with hexadecimal digits
+    in capitals."""
     made = canonical(parse({"type": "int", "p": 'é\u2028\x1f\x7f\n"\\/'}))
     assert made == '{"type":"int","p":"é\u2028\\u001F\x7f\\n\\"\\\\/"}'
 
@@ -392,7 +393,8 @@ def test_large_values_are_not_written_into_sentences() -> None:
 
 
 def test_symbols_of_a_default_are_looked_up() -> None:
-    """Symbols of a default are looked up, not compared one by one, which would never end."""
+    """Symbols of a default are looked up in a set. If they were compared one by one, that would
+    never end."""
     compared = 0
 
     class Symbol(str):

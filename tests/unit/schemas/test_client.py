@@ -131,7 +131,8 @@ def test_what_passes_is_tried_again_at_every_url() -> None:
 
 
 def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
-    """The client gives up after growing pauses, with exit status 3 and what each URL answered."""
+    """The client gives up after growing pauses, with exit status 3 and an error that has the answer
+    of each URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503, "store is away"))
     pauses: list[float] = []
     with pytest.raises(RegistryUnreachable) as caught:

@@ -48,8 +48,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The feed keeps the highest number that an output published, which shows whether the output is
-    an older copy."""
+    """The feed keeps the highest message number that an output published. That number shows whether
+    the output is an older copy."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))

@@ -1,4 +1,5 @@
-"""Offset ranges: where partitions continue, what they may pass over, and how they are cut."""
+"""Offset ranges of a load: where they begin, which offsets they may pass over, and how they are cut
+into slices."""
 
 from __future__ import annotations
 

@@ -272,5 +272,6 @@ def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
 def test_a_cast_that_would_change_a_value_sets_its_row_apart(
     written: object, read: object, values: list[object], fits: list[bool]
 ) -> None:
-    """If a cast drops a part of a value, its row is set apart, and no other row."""
+    """If a cast would drop a part of a value, the row of this value is set apart, and no other
+    row."""
     assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits

@@ -51,7 +51,7 @@ def said_by(epoch: int, number: int = 1) -> Delta:
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """A delta with what the agent counted of the lines, and the seal that the agent sent after
+    """The delta with the agent's counts of these lines, and the seal that the agent sent after
     it."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
@@ -64,7 +64,7 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The verdict on all lines, which lie in one minute."""
+    """The verdict on the bucket of all lines; their times lie in one minute."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found
@@ -113,8 +113,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """Epochs published while tasks run, which may take hours, are heard: the audit topic is read to
-    its end before the epoch is chosen."""
+    """Epochs that are published while tasks run, which may take hours, are taken into account,
+    because the audit topic is read to its end before the epoch is chosen."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -205,8 +205,8 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was made again, an output may begin a lower epoch. The collector, which
-    knows the higher one, then calls no bucket complete, because it cannot tell which count
-    holds."""
+    knows the higher one, then calls no bucket complete, because it cannot tell which counts are
+    right."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

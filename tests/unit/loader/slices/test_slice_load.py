@@ -290,8 +290,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends at the first batch that cannot be taken, and gives that reason; nothing behind
-    it is read."""
+    """A range ends at the first batch that cannot be taken, and gives the reason for that; no later
+    batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -378,7 +378,7 @@ def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
 
 
 def test_a_slice_of_control_batches_is_covered() -> None:
-    """Control batches, which have offsets and no records, are passed."""
+    """Control batches, which have offsets and no records, are passed over."""
     raw = bytearray(one_batch([Record()], 0))
     raw[22] |= 0x20  # control
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")

@@ -54,8 +54,8 @@ def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
 
 
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks use HDFS as the driver's user, even on another machine's Spark workers: HDFS lets only
-    a file's owner move it, and the driver moves what tasks wrote."""
+    """Tasks use HDFS as the driver's user, even on another machine's Spark workers. HDFS lets only
+    a file's owner move the file, and the driver moves what the tasks wrote."""
     name = "spark.executorEnv.HADOOP_USER_NAME"
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name

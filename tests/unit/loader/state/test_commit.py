@@ -191,8 +191,8 @@ def test_a_start_deletes_staging_of_losers() -> None:
 
 
 def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
-    """A committed file that is gone stops the start, which names it: lost rows are never passed
-    over."""
+    """If a committed file is gone, the start fails and names the file, because lost rows are never
+    passed over."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -201,8 +201,7 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file of another length is damage and stops the start, which names both
-    lengths."""
+    """A committed file of another length is damage. The start fails and names both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -239,8 +238,8 @@ _perform = operations.perform
 
 
 def test_rows_without_any_manifest_are_not_loaded_over() -> None:
-    """Rows without any manifest stop a first load, which would double them, before anything is
-    written."""
+    """If there are rows but no manifest, a first load is refused before it writes anything, because
+    it would double these rows."""
     store = MemoryStore()
     store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
     with pytest.raises(StateRefused, match="logs has rows, but no manifest"):

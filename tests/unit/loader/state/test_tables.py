@@ -88,8 +88,8 @@ def test_ids_up_to_the_largest_survive() -> None:
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
-    """A missing side file stops the load, which would double rows without its marks, and is
-    named."""
+    """If a side file is missing, the load fails and names it, because without the marks in it the
+    load would double rows."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.delete(newest.side[MARKS][0])

@@ -136,7 +136,7 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
     """For any bytes, each path gives the same rows, order, indices and reasons as the strict
-    reading, which takes one datum after the other."""
+    reader, which reads one datum after the other."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)

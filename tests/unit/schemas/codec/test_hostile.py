@@ -176,7 +176,7 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """Metrics count which path each schema takes and how many datums each path did."""
+    """Metrics count which path each schema takes and how many datums each path processed."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))

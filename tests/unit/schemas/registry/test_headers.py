@@ -39,7 +39,7 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """A page of another site gets 403 for any change, but may read what everybody may."""
+    """A page of another site gets 403 for any change, but may read what everybody may read."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})

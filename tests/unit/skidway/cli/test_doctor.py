@@ -15,7 +15,8 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """Each finding is a line with its advice below it; the last line names what is missing."""
+    """Each finding is printed on a line, with its advice on the line below. The last line names
+    what is missing."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",

@@ -19,7 +19,7 @@ OFFSET = group_nodes.offset_path("g", TP)
 
 
 def unseen(_: object) -> None:
-    """A watch that nobody waits for."""
+    """A watch whose call nobody waits for."""
 
 
 class Member:

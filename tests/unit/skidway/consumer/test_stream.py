@@ -126,8 +126,8 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
-    """Without a committed offset "none" raises an error that says what to do; once an offset is
-    set, the same member goes on."""
+    """Without a committed offset "none" raises an error that says what to do; Once an offset is
+    set, the same member can go on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)
@@ -201,7 +201,7 @@ def test_seek_goes_where_it_says(world: World) -> None:
 
 
 def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
-    """Every poll of a damaged batch raises. Without a seek no record behind the batch is given or
+    """Every poll of a damaged batch raises an error. Without a seek no later record is returned or
     committed."""
     world.produce(b"5")
     world.cluster.log(TP).batches[1][-1] ^= 1

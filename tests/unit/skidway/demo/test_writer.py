@@ -15,7 +15,8 @@ NOW = datetime(2026, 11, 21, 9, 8, 7, tzinfo=UTC)
 
 
 def test_lines_fit_their_parsers() -> None:
-    """The written lines fit the demo's three formats: raw, its pattern, its JSON schema."""
+    """The written lines fit the demo's three formats: raw lines, the demo's pattern, and its JSON
+    schema."""
     for number in range(0, 5_000, 7):
         assert "\n" not in writer.raw_line(number, NOW)
         assert re.fullmatch(ACCESS_LINE, writer.regex_line(number, NOW))

@@ -436,7 +436,7 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """A second batch behind the one to decode is an error, not dropped."""
+    """A second batch after the one to decode is an error, and is not dropped silently."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 

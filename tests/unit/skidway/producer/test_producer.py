@@ -153,7 +153,7 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after close writes to no descriptor: because by then its number may belong to another
+    """A flush after close writes to no descriptor, because by then its number may belong to another
     file."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake

@@ -180,7 +180,8 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
     ],
 )
 def test_bad_override_is_one_sentence(override: str, words: str) -> None:
-    """A bad flag is refused with one sentence: the flag, the key, and what would be right."""
+    """A bad flag is refused with one sentence that names the flag, the key, and what would be
+    right."""
     said = refusal(None, override)
     assert words in said
     assert said.startswith(f"--set {override}:")

@@ -40,7 +40,7 @@ class Peer:
         self._reader = FrameReader()
 
     def requests(self, at_most: int = 1 << 30) -> Iterator[RequestHeader]:
-        """Takes what the connection wants to send, in portions of `at_most` bytes."""
+        """Takes what the connection wants to send, at most `at_most` bytes at a time."""
         while self.connection.wants_write:
             data = b"".join(self.connection.outgoing())[:at_most]
             self.connection.sent(len(data))

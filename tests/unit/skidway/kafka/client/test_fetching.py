@@ -191,8 +191,8 @@ def test_a_missing_leader_is_a_stall() -> None:
 
 
 def test_damage_behind_whole_batches_comes_in_its_place() -> None:
-    """Whole batches before a damaged one are returned. The damage becomes an error when it is the
-    next to read."""
+    """Whole batches before a damaged one are returned. The damage becomes an error when the damaged
+    batch is the next one to be read."""
     damaged = bytearray(batch_at(5, 2))
     damaged[16] = 0
     records = batch_at(3, 2) + bytes(damaged)

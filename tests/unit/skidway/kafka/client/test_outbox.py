@@ -283,7 +283,7 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
     """A batch refused for good is returned with its error, once the batches before it are resolved.
-    The batches behind it are returned as drained."""
+    The batches after it are returned as drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)

@@ -96,7 +96,8 @@ def test_not_offered() -> None:
 
 
 def test_our_client_never_creates_a_topic_by_asking() -> None:
-    """Our client never sends Metadata below version 4, which cannot say "do not create topics"."""
+    """Our client never sends Metadata in a version below 4, because these versions cannot say "do
+    not create topics"."""
     assert ApiKey.METADATA.client.lowest == 4
 
 

@@ -246,7 +246,8 @@ def test_received_records_are_not_copied(version: int) -> None:
 
 
 def test_order_is_kept() -> None:
-    """A request keeps the order of its partitions, which decides which of them get the bytes."""
+    """A request keeps the order of its partitions, because a broker fills its answer in that
+    order."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
     frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])

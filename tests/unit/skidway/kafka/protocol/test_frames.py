@@ -190,7 +190,7 @@ def test_api_versions_response_header_has_no_tags() -> None:
     [(8, "00000006 00000005 7879"), (9, "00000007 00000005 00 7879")],
 )
 def test_response_header(version: int, frame: str) -> None:
-    """Responses in flexible versions have a tag section behind the correlation id."""
+    """Responses in flexible versions have a tag section after the correlation id."""
     sent = response_frame(RequestHeader(ApiKey.METADATA, version, 5, "me"), b"xy")
     assert sent == wire(frame)
     received = memoryview(sent)[4:]
