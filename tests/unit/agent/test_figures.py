@@ -98,8 +98,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Reads a line and has it acknowledged between two looks through the patterns; the looks are an
-    hour apart."""
+    """Has a line read and acknowledged between two looks through the patterns, which are an hour
+    apart."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")

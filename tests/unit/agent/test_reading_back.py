@@ -226,7 +226,7 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """An unreadable file does not hold up files that are searched for later; its own lines follow
+    """An unreadable file does not hold up files that are searched for later; its own lines are sent
     in order once it can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:

@@ -65,8 +65,8 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
-    """A link is set to the next file, as rotatelogs and cronolog do: the agent finds the files in
-    between by their similar names, and reads them."""
+    """If a link is set to the next file, as rotatelogs and cronolog do, the agent finds the files
+    in between by their similar names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
     made.files.link("/log/current.log", "/log/app.2026-11-20.log")
@@ -137,8 +137,8 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """A link is set to another file several times between two looks, as for one file per day or per
-    deploy: every file that it led to is read."""
+    """If a link is set to another file several times between two looks, as for one file per day or
+    per deploy, every file that it led to is read."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
         made.clock.advance(1)

@@ -258,8 +258,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """A look in the middle of a rotation finds the path empty: the newest generation beside it
-    proves later that none is missing."""
+    """If a look in the middle of a rotation finds the path empty, the newest generation that it saw
+    beside the path proves later that none is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -392,7 +392,7 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """A file is deleted while the agent is down, and the log gets its inode: the log's content
+    """A file is deleted while the agent is down, and the log gets its inode: then the log's content
     shows that it is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
@@ -472,8 +472,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy host renames slowly, and each listing misses the name that is being changed: the agent
-    waits, and every line is read."""
+    """A busy host renames slowly, and each listing misses the name that is being changed. The agent
+    waits until the names rest, and every line is read."""
     read, lines, looks = world.files.list, ["seen"], 0
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

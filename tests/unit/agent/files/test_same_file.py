@@ -358,8 +358,8 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` runs again while the agent is down, with the same first and last lines: the
-    line between them that differs is read."""
+    """`job > job.log` runs again while the agent is down, with the same first and last lines: then
+    the line in between, which differs, is read."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))
     world.files.append(RUN, banner + b"run 1\n" + lines)

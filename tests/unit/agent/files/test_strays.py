@@ -231,8 +231,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports a copy before its original is cut, the copy waits: the bytes read of the
-    original tell where the copy's unread bytes begin."""
+    """If an event reports a copy before its original is cut, the copy is not read until then. How
+    many bytes of the original were read tells where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -312,8 +312,8 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
-    """An unreadable file is cut before it can be read: the bytes that it has lost since the agent
-    found it are declared lost."""
+    """If an unreadable file is cut before it can be read, the bytes that were cut off since the
+    agent found the file are declared lost."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True

@@ -62,7 +62,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """A partial line that is sent before it was completed gives two records, each with its own
-    bytes. The first record's length is that of its value, which marks it as partial."""
+    bytes. In the first record's origin the length is that of the value, without a line end; this
+    marks the record as partial."""
     world.files.append(A, b"par")
     world.start()
     world.settle()

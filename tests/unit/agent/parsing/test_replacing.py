@@ -42,8 +42,8 @@ def rows(made: Recipe, data: bytes) -> list[dict[str, object]]:
 
 
 def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> None:
-    """Bytes that are not UTF-8 are replaced and the record is marked; its origin keeps the file's
-    range. A U+FFFD of the line itself sets no mark."""
+    """Bytes that are not UTF-8 are replaced and the record is marked; its origin is still the range
+    in the file. A U+FFFD that the line itself contains sets no mark."""
     made = recipe(on_error="replace")
     data = b"good\n" + BROKEN + b"\n\xef\xbf\xbd\n"
     pressed = press(made, reading(data))

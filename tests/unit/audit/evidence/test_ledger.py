@@ -386,8 +386,8 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """A host has the name in the message with the highest number, in whatever order messages come;
-    a clock that was years ahead does not keep an old name."""
+    """A host is called by the name in its message with the highest number, in whatever order
+    messages come. A message from a clock that was years ahead does not preserve an old name."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [

@@ -400,8 +400,9 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin waits until its counter is heard by our clock. The
-    counter's own clock, which may be ahead, does not count."""
+    """A bucket of records without origin waits until its counter is heard at a time at which, by
+    our clock, the bucket is over. The counter's own clock may be ahead, and is not used for
+    that."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()

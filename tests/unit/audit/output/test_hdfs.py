@@ -36,8 +36,8 @@ def _output(tree: dict[str, list[_Status] | None]) -> HdfsOutput:
 
 
 def test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another() -> None:
-    """A directory that goes away during the listing hides no file of another directory: a recount
-    that missed them would be wrong."""
+    """A directory that goes away during the listing hides no file of another directory, because a
+    recount that missed such files would be wrong."""
     tree: dict[str, list[_Status] | None] = {
         "/out/logs": [
             _Status("/out/logs/dt=1", True), _Status("/out/logs/dt=2", True),

@@ -263,8 +263,8 @@ def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     ],
 )  # fmt: skip
 def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ...]) -> None:
-    """A retired output that is short keeps no bucket incomplete where a newer one has the records;
-    the reason shows it as retired."""
+    """A retired output that is short does not make a bucket incomplete if a newer output has the
+    records. The reason shows the output as retired."""
     both = said(3, 5)
     assert bucket(both).status is Status.INCOMPLETE
     found = bucket(both, replace(POLICY, retired_places=texts))

@@ -220,8 +220,8 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION: the
-    group's offsets may have expired long ago."""
+    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION: the group
+    may have expired long ago, together with its offsets."""
     world = World()
     world.loaded()
     world.commit("m", 3)

@@ -163,8 +163,8 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
-    """A topic created again begins at offset 0: its name leaves the checkpoint files before its new
-    directory exists."""
+    """A topic created again begins at offset 0, because its name is removed from the checkpoint
+    files before its new directory exists."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

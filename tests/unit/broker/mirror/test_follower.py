@@ -1,6 +1,6 @@
-"""A mirror goes on copying only while its source provably has the same log, and it names the
-offsets that are missing. To prove that, the mirror compares the batch below: the last batch before
-its own end."""
+"""A mirror names the offsets that are missing, and goes on copying only while its source provably
+has the same log. To prove that the log is the same, the mirror compares the batch below: the last
+batch before its own end."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> 
 
 def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> None:
     """If the source refuses the commit, mirroring goes on; the refusal is counted and shown, and
-    the commit repeated until the source takes it."""
+    the commit is repeated until the source takes it."""
     world.source.commit_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.follow()
     flush(world)

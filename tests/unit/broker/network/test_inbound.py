@@ -191,8 +191,8 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
     """A connection's memory grows with what it sent, not with what it announced. Each of 2,000
-    connections that announce 100 MB and send one byte takes 10 KiB; a connection that goes on takes
-    a few times what it sent."""
+    connections that announce 100 MB and send one byte takes 10 KiB; a connection that sends more
+    takes a few times as much as it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

@@ -161,8 +161,8 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
 def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If finishing a flush raises, nobody knows what is on disk: the partition stops, its requests
-    get KAFKA_STORAGE_ERROR, and the broker goes on."""
+    """If finishing a flush raises, nobody knows what is on disk. So the partition stops and its
+    requests get KAFKA_STORAGE_ERROR, but the broker goes on."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))

@@ -191,7 +191,7 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays named in the manifest until it is passed: because the mirror's list of gaps is
+    """A gap stays named in the manifest until it is passed, because the mirror's list of gaps is
     bounded, and the operator may have removed the setting."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)

@@ -90,8 +90,8 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """A mirror's counter that is heard does not stand for the broker's counter, which may have
-    counted only a part. The audit waits for each of two mirrors."""
+    """If a mirror's counter is heard, that proves nothing for the broker's counter, which may have
+    counted only some of the records. The audit waits for each of two mirrors."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -103,8 +103,8 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """A retired counter that is short keeps no bucket from being complete; the active counters are
-    compared."""
+    """If a retired counter has too few records, the bucket can still be complete, because only the
+    active counters are compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
