@@ -116,9 +116,10 @@ def test_jobs_keep_a_pace() -> None:
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """A thousand groups that commit once a second make at most 1 / PACE_S jobs a second, and fewer
-    the slower ZooKeeper answers. No commit is answered before ZooKeeper has answered, none waits
-    for more than two jobs, and no more offsets wait than were committed in the time of two jobs."""
+    """A thousand groups that commit once a second lead to at most 1 / PACE_S jobs a second, and to
+    fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and none
+    waits for more than two jobs. At no time do more offsets wait than were committed in the time of
+    two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]

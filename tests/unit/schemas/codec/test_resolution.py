@@ -122,10 +122,11 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 def bare(avro: Any, *, is_reader: bool) -> Any:
     """The schema in a form that fastavro reads right.
 
-    It has no logical types, since fastavro converts by the writer's, not by the reader's. In the
-    reader's unions narrow numbers come before wide ones. fastavro takes the first branch that the
-    value can be promoted to, even if another branch is of its very type. So in another order an int
-    would come back as a float (`test_a_branch_of_the_very_type_comes_first`).
+    It has no logical types, because fastavro converts by the writer's logical types, not by the
+    reader's. In the reader's unions narrow numbers come before wide ones. fastavro takes the first
+    branch that the value can be promoted to, even if a later branch has exactly the value's type.
+    So in another order an int would be read as a float
+    (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
         branches = [bare(each, is_reader=is_reader) for each in avro]
@@ -294,8 +295,9 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """Defaults of bytes, decimals and partly given records are values of their types. fastavro
-    returns the schema's JSON: a text for bytes, a record without its own defaults."""
+    """Defaults of bytes, decimals and partly given records are values of their types. fastavro, in
+    contrast, returns the JSON of the schema: a text for bytes, and a record without the defaults of
+    its fields."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }

@@ -126,7 +126,7 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
-    """Without a committed offset "none" raises an error that says what to do; Once an offset is
+    """Without a committed offset "none" raises an error that says what to do. Once an offset is
     set, the same member can go on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
