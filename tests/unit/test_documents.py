@@ -27,7 +27,8 @@ SELF_EXPLAINING = {
     "broker/api": {key.name.lower() for key in ApiKey},
     "skidway/cli": {home.partition(":")[0].rpartition(".")[2] for home in COMMANDS.values()},
 }
-"""Packages whose page says "one module per API" or "per noun": it need not list these modules."""
+"""Packages whose page says "one module per API" or "per noun". The page need not list these
+modules."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 """A line of a list of modules: names, then at least two spaces, then words."""
@@ -64,8 +65,8 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
 
 
 def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
-    """`make test` checks each rule of delivery.md, by a unit test, a model test, or a test on real
-    programs."""
+    """`make test` checks each rule of delivery.md, with a unit test, a model test, or a test on
+    real programs."""
     rows = [
         re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
         for line in (ROOT / "docs/promises.md").read_text().splitlines()
@@ -168,8 +169,8 @@ def test_files_that_documents_name_exist() -> None:
 
 
 def test_files_of_the_reading_order_exist() -> None:
-    """Every file and folder of the reading order in docs/architecture.md exists; a short name lies
-    beside the name before it."""
+    """Every file and folder of the reading order in docs/architecture.md exists; a name without a
+    folder lies beside the name before it."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -197,7 +198,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # a list of modules, not of something else
+        if 2 * len(listed & modules) > len(listed):  # only then the list is one of modules
             assert not listed - modules
 
 
@@ -272,7 +273,7 @@ def test_every_run_time_dependency_has_its_reason() -> None:
 
 
 def test_every_run_time_dependency_is_used() -> None:
-    """One of our packages imports each dependency, or looks for it; none is left over."""
+    """For each dependency, one of our packages imports it or looks for it."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]

@@ -29,8 +29,8 @@ def _functions(file: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("package", packages())
 def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) -> None:
-    """A mutant's old text occurs exactly once in its file, and the changed file still parses:
-    whoever rewrites a rule rewrites its mutant."""
+    """A mutant's old text occurs exactly once in its file, and the changed file still parses. So
+    whoever rewrites a rule has to rewrite its mutants."""
     stale = []
     for mutant in mutants_of(package):
         text = (ROOT / mutant.file).read_text()

@@ -23,7 +23,7 @@ def test_every_promise_has_a_test() -> None:
 
 
 def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
-    """Each mark is on a test and names a promise, also in suites that do not run here."""
+    """Each mark is on a test and names a promise, even in suites that do not run here."""
     kept = promises_page.kept()
     assert not kept.keys() - PROMISES.keys()
     marked = {test for tests in kept.values() for test in tests}

@@ -64,8 +64,8 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """The loss of a truncated file counts the bytes that were seen and no lines. It counts once,
-    even after a restart that finds the loss in no delta yet."""
+    """The loss of a truncated file counts the bytes that were seen and no lines. The loss counts
+    once, even if the agent is restarted before a delta has the loss."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -98,8 +98,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Reads a line and has it acknowledged between two looks through the patterns; the looks are an
-    hour apart."""
+    """Has a line read and acknowledged between two looks through the patterns, which are an hour
+    apart."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")
@@ -113,8 +113,8 @@ def quiet() -> World:
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """Pending bytes are those of now, not of the last look: acknowledged bytes are not among
-    them."""
+    """The pending bytes are computed for the present moment, not taken from the last look, so they
+    do not include bytes that were acknowledged since."""
     read_and_acknowledged(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):

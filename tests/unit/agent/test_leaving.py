@@ -48,7 +48,7 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
     """Leaving closes no file, because a closure cannot be taken back. So bytes that vanish before
-    the agent comes back are still declared."""
+    the agent comes back are still declared lost."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -62,7 +62,8 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent with nothing to deliver sends its last word, also a second time."""
+    """An agent with nothing to deliver sends its last word, even if it is asked to leave a second
+    time."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()
@@ -133,8 +134,8 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """A drained file grows, becomes unreadable, and is drained again: the old last word is taken
-    back, although the new bytes cannot be read."""
+    """A drained file grows, becomes unreadable, and is drained again. Then the old last word is
+    taken back, although the new bytes cannot be read."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -189,8 +190,8 @@ def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World)
 
 
 def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
-    """An agent asked to leave again takes the old last word back in its first transaction, so a
-    crash leaves none over unread lines."""
+    """An agent asked to leave again takes the old last word back in its first transaction, so that
+    after a crash no last word vouches for unread lines."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -207,7 +208,7 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
     """If a version of the program without last words began a new epoch, the old last word is
-    dropped, and the first seal has a time of its own."""
+    dropped, and the first seal gets its own time, not that of the last word."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -265,8 +266,8 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
 def test_a_last_word_that_cannot_be_kept_is_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A last word that a full disk does not store is not sent. Once there is room again, the agent
-    leaves."""
+    """A last word that cannot be stored, because the disk is full, is not sent. Once there is room
+    again, the agent leaves."""
     world.files.append(A, b"1\n")
 
     def full(_state: StateDatabase, _changes: object) -> None:

@@ -37,7 +37,7 @@ def picky() -> World:
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs another version of the program from the call on."""
+    """From this call on another version of the program runs."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -63,8 +63,8 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """If only one of an intent's two topics has its records, the intent is divided: the other
-    records get an intent of their own with their time of reading."""
+    """If only one of an intent's two topics has its records, the intent is divided: the missing
+    records get an intent of their own, with the old time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
@@ -105,8 +105,9 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts that were found hold the floor although another file is acknowledged above them: after
-    another crash they are found, not sent again."""
+    """Parts that were found keep the floor from rising past them, although records of another file
+    are acknowledged at higher offsets. So after another crash the parts are found again, and not
+    sent again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -167,7 +168,8 @@ def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) ->
 
 @promise("2 read back")
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
-    """While the brokers are away nothing is set apart or sealed, and the partitions are named."""
+    """While the brokers are away the agent sets nothing apart, sends no seal, and names the
+    partitions that it cannot read."""
     world.kill_in_flight(b"one\n")
     upgrade()
     world.brokers.away = True
@@ -188,7 +190,7 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
-    """Only files that wait for an answer stand still; others are read."""
+    """Only files with records that are searched for are not read on; other files are read."""
     world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()
@@ -199,8 +201,8 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """While one broker is away, the agent decides about files whose partitions are on other
-    brokers."""
+    """While one broker is away, the agent finds out which records arrived for files whose
+    partitions are on other brokers."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
@@ -224,7 +226,7 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """An unreadable file does not hold up files that are searched for later; its own lines follow
+    """An unreadable file does not hold up files that are searched for later; its own lines are sent
     in order once it can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
@@ -261,7 +263,8 @@ def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upg
 
 
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
-    """If the log begins above the floor, missing records are uncertain: they may have expired."""
+    """If the first offset of the log is higher than the floor, missing records are declared
+    uncertain, because they may have arrived and expired."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.brokers.starts[FIRST] = 1
     upgrade()
@@ -320,7 +323,7 @@ def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """The new version accepts a line that the old version rejected, but its partition already has
-    later records of the file: the line is declared lost, not sent."""
+    later records of the file. So the line is declared lost and not sent."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = recipes._BUILDERS["raw"]
@@ -352,7 +355,8 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """The agent searches for intents of a version without floors from offset 0."""
+    """The agent searches from offset 0 for the records of intents that a version without floors
+    made."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -369,7 +373,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
     """While records are on their way, a partition without a floor does not get its end as floor,
-    because the records may lie below that end."""
+    because the records may lie at lower offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

@@ -37,8 +37,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is the time before the look that notes the sizes, because a line may be written during the
-    look to a file that the look has already passed."""
+    """W is the moment before the look that notes the files' sizes. During the look a line may be
+    written to a file whose size is already noted."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -90,8 +90,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If a file's bytes are replaced by as many others before W, its noted size is void: only the
-    old bytes were acknowledged."""
+    """If a file's bytes are replaced by as many others before W, its noted size is void, because
+    only the old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -107,8 +107,8 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """A start's first look notes an ended file's length. When the file's promise then meets other
-    bytes, written before W, the note is void."""
+    """The first look after a start notes the length of a rotated file with promised lines. If the
+    file then turns out to have other bytes, written before W, the note is void."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -133,8 +133,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """A seal that waits for bytes on their way is noted anew when it turns out that generations are
-    missing."""
+    """If it turns out that generations are missing while a seal waits for acknowledgements, the
+    sizes are noted anew for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()

@@ -28,7 +28,8 @@ def load(text: str, tmp_path: Path) -> AgentSettings:
 
 
 def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
-    """The smallest configuration file is valid, because everything else has defaults."""
+    """A configuration file with only the required keys is valid, because all other keys have
+    defaults."""
     loaded = load(SMALLEST, tmp_path)
     check_settings(loaded)
     assert loaded.sources[0].rejected_topic == "hdfs-logs.rejected"
@@ -81,8 +82,8 @@ def test_what_cannot_work_is_refused_before_it_runs(
 
 @pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
 def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
-    """A topic named *.rejected is refused: the audit takes it for rejects, and lines would mix with
-    another topic's rejects."""
+    """A topic named *.rejected is refused: the audit would take it for a topic of rejects, and its
+    lines could mix with another topic's rejects."""
     more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)

@@ -27,8 +27,8 @@ def sides() -> SidesTable:
 
 
 def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_thing() -> None:
-    """Each side's column has the median with its spread, a single value without a spread, or
-    nothing if that side did not measure the row."""
+    """Each side's column has the median with its spread, a single value without a spread, or an
+    empty cell if that side did not measure the row."""
     *_, line = sides().markdown().strip().splitlines()
     assert line == "| speed, msg/s | 2 (1-3) | 400 |  |"
 
@@ -76,22 +76,22 @@ def test_a_table_without_a_place_is_refused() -> None:
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
-    """Every benchmark has a place in the page, so that no long run ends without a place for its
-    table."""
+    """Every benchmark has a place in the page, so that there is a place for the table at the end of
+    a long run."""
     assert run.PAGE.read_text().count(f"<!-- bench:{name} -->\n") == 1
 
 
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
-    """A run's rate is its messages divided by its time. Each point's rate covers the time since the
-    point before, however long that was."""
+    """A run's rate is its messages divided by its time. The rate at each point of the series covers
+    the time since the previous point, however long that was."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]
 
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
-    """The lines that perf-test prints become a series: each rate covers the time since the line
-    before, and the averages at the end are not counted twice."""
+    """The lines that perf-test prints become a series: each rate covers the time since the previous
+    line, and the averages that perf-test prints at the end are not part of it."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"

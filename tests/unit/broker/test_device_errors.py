@@ -71,7 +71,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Whether the directory is offline and all its partitions refuse reads and writes, also once
+    """Whether the directory is offline and all its partitions refuse reads and writes, even once
     the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})
@@ -108,8 +108,8 @@ def test_a_read_error_before_an_answer_takes_the_directory_offline(
 def test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an EIO while records are sent, behind the head of the answer, the connection is closed
-    and the directory goes offline."""
+    """If an EIO comes while records are sent, after the head of the answer, the connection is
+    closed and the directory goes offline."""
     fail(monkeypatch, "sendfile")
     assert fetched(core, 0) is None
     assert core.closed_for("unreadable") == 1

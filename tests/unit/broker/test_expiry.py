@@ -136,8 +136,8 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
 
 @promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
-    """Beyond the limit of the hold, records that a slow group has not read expire, and are counted
-    as lost to it."""
+    """Beyond the limit of the hold, records expire even if a slow group has not read them. They are
+    counted as lost to that group."""
     world = World(tmp_path, LogConfig(
         segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
     ))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Encoded answers that many clients ask for with the same request are cached."""
+"""The cache of encoded answers, for requests that many clients send alike."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_the_number_of_answers_is_bounded() -> None:
 
 
 def test_the_bytes_of_answers_are_bounded() -> None:
-    """The bytes of cached answers have a limit, which counts requests and each entry's own size
-    too."""
+    """The bytes of cached answers have a limit, which includes the requests and each entry's
+    overhead."""
     world = World()
     large = bytes(BYTES_MAX // 4)
     for number in range(10):

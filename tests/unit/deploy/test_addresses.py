@@ -51,8 +51,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """A metrics.listener in the inventory moves the health URL; a wildcard address is asked on
-    loopback."""
+    """If the inventory sets metrics.listener, health is asked at that address. If it is a wildcard
+    address, health is asked on loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -67,8 +67,8 @@ def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]
 
 
 def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
-    """A broker whose host sets no skidway_cluster belongs to the first cluster: one host cannot see
-    the role defaults of another."""
+    """A broker whose host sets no skidway_cluster belongs to the first cluster, because one host
+    cannot see the role defaults of another."""
     assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
 
 
@@ -76,7 +76,7 @@ V6 = {"ansible_host": "fd00::1"}
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:
-    """An IPv6 address is written in brackets, and the programs read the derived addresses back."""
+    """An IPv6 address is written in brackets, and the programs can read the derived addresses."""
     brokers = [host("b1", **V6), host("b2", skidway_address="[fd00::2]")]
     servers = addresses.bootstrap_servers(CLUSTERS, brokers)["dc1"]
     assert servers == "[fd00::1]:9092,[fd00::2]:9092"
@@ -123,7 +123,7 @@ def test_who_moves_a_broker_by_its_settings_moves_what_others_are_told(
     settings: dict[str, Any], told: str
 ) -> None:
     """broker_settings override broker_port, and the address that agents, mirrors and the broker
-    itself are given changes with them."""
+    itself are given follows broker_settings."""
     moved = host("b1.dc1.example.com", broker_port=9192, broker_settings=settings)
     assert addresses.broker_address(moved) == told
     assert addresses.bootstrap_servers(CLUSTERS, [moved]) == {"dc1": told}
@@ -139,8 +139,8 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
-    """Each broker is asked at the listener it uses now: the inventory moves metrics.listener of all
-    brokers at once, but they restart one at a time."""
+    """Each broker is asked for its health at the listener that it uses at the moment. The inventory
+    changes metrics.listener of all brokers at once, but they restart one at a time."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

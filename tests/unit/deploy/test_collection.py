@@ -80,7 +80,7 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
     """A role's first step checks the installed version, whichever tags are given or skipped:
-    without that check a run could switch versions with no way back."""
+    without that check a run could switch versions, and nothing would switch them back."""
     path = COLLECTION / "roles" / program / "tasks" / "main.yml"
     first, *others = yaml.safe_load(path.read_text())
     assert first["ansible.builtin.import_role"]["tasks_from"] == "version"
@@ -93,7 +93,8 @@ def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: st
 
 
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:
-    """No other collection has to be fetched, and no task goes on after an error."""
+    """The roles use only modules of ansible-core, so that no other collection has to be fetched. No
+    task ignores errors."""
     allowed = re.compile(r"ansible\.builtin\.\w+")
     for path in tasks():
         for task in _all_tasks(yaml.safe_load(path.read_text()) or []):
@@ -105,8 +106,8 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
-    """A playbook with waves pings all hosts first. Otherwise a host that is off and alone in its
-    wave would end the play before the other hosts are done."""
+    """A playbook with waves pings all hosts first. Otherwise a host that is off and the only one in
+    its wave would end the play before the other hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]
@@ -143,7 +144,8 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
     """A separate unit drains the agent, and the agent's own unit stays unchanged. The separate unit
-    gives way to the agent, and its output needs no systemd feature of 240 or 248."""
+    stops when the agent starts. Its output needs no feature that systemd has only since version 240
+    or 248."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()
@@ -165,7 +167,7 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
     ],
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
-    """The role finds the drain's answer after the log lines that go to the same output."""
+    """The role finds the drain's answer after the log lines, which go to the same output."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -31,7 +31,7 @@ def ordered(*seen: Any) -> str:
     ("seen", "steps"),
     [
         ([NEVER], "rest"),  # one server waits for nobody
-        ([NEVER] * 3, "second second new"),  # two are a quorum, then the third
+        ([NEVER] * 3, "second second new"),  # two form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
         ([NEVER, NEVER, ALONE], "second new first"),  # ... wherever the inventory lists it
@@ -46,15 +46,15 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """A run waits only for servers that can be healthy already, and new servers alone never form a
-    quorum."""
+    """Servers are started in an order in which a run waits only for servers that can already be
+    healthy, and in which new servers alone never form a quorum."""
     assert ordered(*seen) == steps
 
 
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # the data of one would be lost
+        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # one server's data would be lost
         ([ALONE, member(3), NEVER], "only one server's data"),
         ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # z1 may hold the data
         ([ALONE, UNSEEN, NEVER], "z2: not part"),
@@ -63,7 +63,7 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
     """An order is refused in which new servers could form a quorum alone: their empty history would
-    become the valid one."""
+    then become the valid one."""
     assert said in ordered(*seen)
 
 

@@ -64,8 +64,8 @@ def test_a_host_is_of_one_cluster() -> None:
 
 
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
-    """With several counters, one port or directory set for all of them is reported: one of the
-    counters could never run."""
+    """If a host has several counters, a port or directory that is set for all of them is reported,
+    because only one of them could run with it."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said

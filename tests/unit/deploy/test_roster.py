@@ -47,8 +47,9 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """Too many missing hosts are a problem, whose sentence names them and the option that confirms
-    their retirement. Hosts that are retired already do not count."""
+    """If too many hosts are missing from the inventory, that is a problem. Its sentence names these
+    hosts, and the option that confirms their retirement. Hosts that are retired already do not
+    count."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said
@@ -71,8 +72,8 @@ def test_a_roster_of_nobody_is_one() -> None:
 
 
 def test_hosts_are_known_by_their_whole_names() -> None:
-    """Hosts keep their full names, also addresses and names with dots whose first parts are
-    equal."""
+    """Hosts keep their full names, even if the names are addresses, or names with dots whose first
+    parts are equal."""
     names = ["app1.dc1.example.com", "app1.dc2.example.com", "app1", "10.0.0.1", "fd00::1"]
     agents = [host(n, agent_sources=[{"topic": "web.access"}]) for n in names]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]

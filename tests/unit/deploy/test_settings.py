@@ -37,8 +37,9 @@ def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) ->
 
 
 def test_a_directory_is_made_once() -> None:
-    """A directory that the current settings name, flat or nested, is never created again: if it is
-    missing, its disk is not mounted, and records must not go to the disk below."""
+    """A directory that the current settings name, in flat or nested keys, is never created again.
+    If it is missing, its disk is not mounted, and records must not go to the disk of the mount
+    point."""
     given = ["/disk1", "/disk2/skidway"]
     assert settings.not_named_by(given, {}) == given
     assert settings.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]

@@ -27,8 +27,8 @@ def exempt(
 
 
 def expected(topic: str, found: dict[str, list[str]]) -> str:
-    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions, as the
-    initials of agent, broker, mirror and hdfs."""
+    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions. Each
+    tier is given by its initial: agent, broker, mirror, hdfs."""
     derived = settings.over({}, {"exempt": found})
     given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
     policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()
@@ -61,8 +61,9 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 
 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
-    """mirrored_topics are patterns of whole names, so a topic's rejects need a match of their own.
-    A topic that is not mirrored cannot be loaded from the mirror, either."""
+    """Patterns in mirrored_topics match whole names, so a topic's rejects need a pattern that
+    matches their own name. A topic that is not mirrored cannot be loaded from the mirror,
+    either."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -92,8 +93,8 @@ def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     ],
 )
 def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
-    """Topics that no loader takes are exempt from hdfs, whichever setting selects them; a topic's
-    rejects are exempt with it."""
+    """Topics that no loader takes are exempt from hdfs, whichever setting selects them; if a topic
+    is exempt, its rejects are exempt as well."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline", **variables)], "dc1")
     assert found.keys() == {"hdfs"}
@@ -104,8 +105,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """A topic that one of two loaders takes counts as loaded, if one of them loads at the cluster
-    itself and the other at its mirror."""
+    """If one loader loads at the cluster itself and another one at its mirror, a topic counts as
+    loaded if either of them takes it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -152,8 +153,8 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
 
 
 def test_a_tier_is_not_lost_without_a_word() -> None:
-    """An inventory that lost its loaders is a problem: the audit would call buckets complete that
-    no loader took."""
+    """If an inventory has lost its loaders, that is a problem, because the audit would call buckets
+    complete that no loader took."""
     all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
     said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
     assert "not for mirror, hdfs any more" in said
@@ -164,8 +165,8 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added, and those that are named with -e (as a text) may go; without an earlier
-    audit there is nothing to lose."""
+    """Tiers may be added. A tier may be dropped if it is named with -e (as a text). Without an
+    earlier audit no tier can be lost."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

@@ -66,14 +66,14 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     ],
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
-    """A downgrade, in which the audit goes last, is recognized by comparing versions as numbers. On
-    a fresh host nothing is a downgrade."""
+    """A downgrade is recognized by comparing versions as numbers. In a downgrade the audit is
+    changed last. On a fresh host nothing is a downgrade."""
     assert versions.is_older(version, than) is older
 
 
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
-    """Versions in use and the newest of the others stay, so a manual roll-back needs no wheels;
-    older ones are deleted."""
+    """Versions in use and the newest of the others stay, so that a manual roll-back needs no
+    wheels. Older versions are deleted."""
     there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
     assert versions.superfluous(there, ["../4", "../4"], 2) == [
         "/opt/skidway/2",

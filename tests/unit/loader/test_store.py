@@ -55,7 +55,7 @@ def test_other_stores_are_refused(url: str) -> None:
 def test_a_move_killed_between_its_steps_leaves_both_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A move that is killed between link and unlink leaves the whole file under both names."""
+    """A move that is killed between link and unlink leaves the complete file under both names."""
     store = LocalStore(str(tmp_path))
     put(store, "source", b"rows")
     monkeypatch.setattr(Path, "unlink", _dies)
@@ -84,7 +84,8 @@ def test_the_target_is_durable_before_the_source_goes(
 def test_a_file_is_synced_before_it_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is synced before it is closed: what a task reports as written is on disk."""
+    """A file is synced before it is closed, so that everything that a task reports as written is on
+    disk."""
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor))
     writer = LocalStore(str(tmp_path)).create("file")
@@ -98,7 +99,7 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Syncing directories makes the names in them durable, as a commit needs for its staged files;
-    a missing directory is passed over."""
+    a directory that does not exist is skipped."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []

@@ -47,7 +47,7 @@ def test_silence_is_explained() -> None:
 
 @pytest.mark.parametrize(("lock", "extra"), [("demo", "demo"), ("test", "dev")])
 def test_what_is_announced_is_what_is_needed(lock: str, extra: str) -> None:
-    """A lock file names all distributions that the extra and our build need here."""
+    """A lock file names all distributions that the extra and our build need on this machine."""
     named = {_key(name) for name in locked((LOCKS / f"{lock}.txt").read_text())}
     wanted = set(needed("skidway", frozenset({extra, "build"}), {})) - {"skidway"}
     assert wanted <= named
@@ -62,7 +62,8 @@ def told(*lines: str) -> list[str]:
 def needed(
     name: str, extras: frozenset[str], found: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Names of the distributions that an installed distribution needs here, itself included."""
+    """Names of the distributions that an installed distribution needs on this machine, itself
+    included."""
     key = _key(name)
     if key not in found or extras - found[key]:
         found[key] = extras | found.get(key, frozenset())

@@ -1,4 +1,5 @@
-"""Advice for an incompatible schema: the place, the levels that allow it, and a good edit."""
+"""Advice for an incompatible schema: the place of the fault, the levels that allow the schema, and
+an edit that makes it compatible."""
 
 from __future__ import annotations
 
@@ -144,7 +145,7 @@ def test_field_version_and_levels_are_named() -> None:
     assert advice is not None
     assert advice.version == 2
     (fault,) = advice.faults
-    # A union of records: Avro names the union's branch, not the field inside it.
+    # Where records are in a union, Avro names the union's branch and not the field inside it.
     assert (fault.place, fault.version) == ("lines[]", 2)
     assert advice.allowing == (Level.NONE, Level.FORWARD, Level.FORWARD_TRANSITIVE)
 

@@ -117,7 +117,8 @@ def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> 
     ],
 )
 def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
-    """A default that does not fit its type is refused: readers would meet it years later."""
+    """A default that does not fit its type is refused, because readers would meet the bad default
+    years later."""
     for value in good:
         parse(record(field(avro, default=value)))
     for value in bad:
@@ -134,8 +135,8 @@ def test_numbers_that_do_not_fit_are_no_defaults() -> None:
 
 
 def test_a_default_is_checked_with_each_type_once() -> None:
-    """A default is checked once with each type. Checked branch by branch, 50 levels would never
-    end."""
+    """A default is checked only once with each type. If it were checked branch by branch, a check
+    of 50 levels would never end."""
     fields = []
     for level in range(50):
         inside = [f"A{level - 1}", f"B{level - 1}"] if level else "int"
@@ -169,7 +170,7 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
     """A type without a namespace inside a type with one is written with an empty namespace;
-    otherwise it would join the outer one."""
+    otherwise it would inherit the outer namespace."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text
@@ -234,8 +235,8 @@ def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
 
 
 def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
-    """A restore accepts bad defaults, because readers already live with them, and no other
-    fault."""
+    """A restore accepts schemas with bad defaults, because readers already live with them. It
+    accepts no other fault."""
     text = record(field("int", default="x"))
     assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
     with pytest.raises(SchemaInvalid, match="no type"):
@@ -243,7 +244,8 @@ def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
 
 
 def test_normalized_spellings_are_one_schema() -> None:
-    """Order of aliases and properties, full or relative names and digits normalize to one text."""
+    """Spellings that differ in the order of aliases and properties, in full or relative names, or
+    in digits normalize to one text."""
     one = {
         "type": "record", "name": "R", "namespace": "n", "doc": "", "aliases": ["B", "A"],
         "z": 1, "p": {"b": 1, "a": 2}, "fields": [
@@ -278,12 +280,14 @@ def test_normalized_spellings_are_one_schema() -> None:
     ],
 )  # fmt: skip
 def test_numbers_have_javas_digits(value: float, text: str) -> None:
-    """Numbers have Java's digits, so the text and thus the id are the same in another registry."""
+    """Numbers have Java's digits, so that the text, and thus the schema, is the same in another
+    registry."""
     assert canonical(parse({"type": "int", "p": value})) == f'{{"type":"int","p":{text}}}'
 
 
 def test_texts_are_escaped_as_java_does() -> None:
-    """Texts are escaped as in Java: only what must be, with hexadecimal digits in capitals."""
+    """Texts are escaped as in Java: only characters that must be escaped, with hexadecimal digits
+    in capitals."""
     made = canonical(parse({"type": "int", "p": 'é\u2028\x1f\x7f\n"\\/'}))
     assert made == '{"type":"int","p":"é\u2028\\u001F\x7f\\n\\"\\\\/"}'
 
@@ -389,7 +393,8 @@ def test_large_values_are_not_written_into_sentences() -> None:
 
 
 def test_symbols_of_a_default_are_looked_up() -> None:
-    """Symbols of a default are looked up, not compared one by one, which would never end."""
+    """Symbols of a default are looked up in a set. If they were compared one by one, that would
+    never end."""
     compared = 0
 
     class Symbol(str):
@@ -427,7 +432,7 @@ def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_symbols_of_an_enum_are_gathered_once() -> None:
-    """The symbols of an enum are gathered once for all defaults."""
+    """The symbols of an enum are gathered only once for all defaults that are checked."""
 
     class Counted(tuple[str, ...]):
         walks = 0

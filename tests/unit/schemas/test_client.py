@@ -1,4 +1,5 @@
-"""The registry client retries what passes, fails at once on what does not, and never waits long."""
+"""The registry client retries after errors that may pass, fails at once on all others, and never
+waits long."""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def test_what_passes_is_tried_again_at_every_url() -> None:
 
 
 def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
-    """The client gives up after growing pauses, with exit status 3 and what each URL answered."""
+    """The client gives up after growing pauses, with exit status 3 and an error that has the answer
+    of each URL."""
     transport = Scripted(ConnectionRefusedError("no"), error(503, 503, "store is away"))
     pauses: list[float] = []
     with pytest.raises(RegistryUnreachable) as caught:
@@ -215,7 +217,8 @@ def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
 
 
 def test_an_error_code_without_end_is_no_error_code() -> None:
-    """JSON of Python and of others knows Infinity: as an error's code it counts as none."""
+    """JSON as Python and others write it may contain Infinity. An error code of Infinity counts as
+    a missing one."""
     with pytest.raises(RegistryRefused, match="status 404"):
         client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
 
@@ -230,7 +233,8 @@ def test_urls_that_are_none_are_refused(urls: str) -> None:
 
 
 def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
-    """Credentials in a URL are refused, because they would end in logs, and not shown."""
+    """Credentials in a URL are refused, because they would get into logs. The error does not show
+    them."""
     with pytest.raises(ConfigurationRefused, match="user and password") as caught:
         RegistryClient("http://me:secret@one:8081")
     assert "secret" not in str(caught.value)

@@ -98,7 +98,8 @@ def test_symbols_are_looked_up_once_each() -> None:
 
 
 def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
-    """A pair found good within a cycle is compared again if the cycle's outer pair does not fit."""
+    """If a pair of types was found good inside a recursive pair, and the recursive pair then does
+    not fit, the inner pair is compared again."""
 
     def a(bad: str, namespace: str, back: Any) -> Any:
         inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
@@ -172,7 +173,8 @@ def test_both_places_are_told() -> None:
 
 
 def test_a_type_in_many_places_does_not_multiply_messages() -> None:
-    """Thirty levels of two references each give at most 50 messages, not a thousand million."""
+    """If thirty levels of records each refer twice to the next level, a fault gives at most 50
+    messages, not a thousand million."""
 
     def chain(leaf: str) -> Any:
         made: Any = {"type": "record", "name": "R0", "fields": [field("x", leaf)]}
@@ -191,8 +193,8 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
     """Verdicts are those of Avro's Python library, except where that library is wrong. It does not
-    know aliases without their namespace, and it accepts two fields that are read as one, which Avro
-    Java refuses."""
+    know aliases without their namespace, and it accepts two fields that are read as one field,
+    which Avro's Java library refuses."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
@@ -217,7 +219,8 @@ def test_every_schema_may_follow_itself(schema: Any) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(st.data())
 def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
-    """FULL is both directions, TRANSITIVE every version, NONE no check; two runs agree."""
+    """FULL checks both directions, TRANSITIVE every version, and NONE nothing; two runs give the
+    same verdict."""
     first = data.draw(schemas())
     second, new = data.draw(mutated(first)), data.draw(mutated(first))
     versions = [(1, parse(first)), (2, parse(second))]

@@ -20,7 +20,8 @@ def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
 
 def test_what_it_does_not_take_is_told() -> None:
     """A schema that Apache's Python library refuses is reported. For example, that library does not
-    find a name without a namespace that is used inside one; Java's library does."""
+    find a type without a namespace if its name is used inside a type with one; Java's library
+    does."""
     inner = {
         "type": "record",
         "name": "I",

@@ -76,7 +76,7 @@ def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
 
 @given(st.binary(max_size=60))
 def test_no_bytes_break_the_reader(data: bytes) -> None:
-    """Any bytes behind a good header are a message or are refused."""
+    """After a good header, any bytes are either read as a message or refused."""
     header = single_object.shipped().schema("Audit").header
     try:
         name, _ = single_object.decode(header + data)

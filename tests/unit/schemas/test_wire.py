@@ -48,8 +48,8 @@ framed = st.builds(
 
 @given(st.lists(st.none() | framed, max_size=8), st.integers(0, 3))
 def test_any_values_split_as_one_by_one(found: list[bytes | None], skip: int) -> None:
-    """Values in arrays and slices split as each value alone does; a value without a prefix stays
-    whole."""
+    """Values in arrays and slices split as each value alone would be split; a value without a
+    prefix stays whole."""
     array = pa.array(found, pa.binary()).slice(skip)
     ids, datums = wire.split(array)
     wanted = [sequential(each) for each in found[skip:]]

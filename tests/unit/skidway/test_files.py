@@ -85,7 +85,7 @@ def test_lock_below_a_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_made_directories_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For each new directory its parent is synced."""
+    """For each new directory its parent directory is synced."""
     synced: list[Path] = []
     monkeypatch.setattr(files, "fsync_directory", synced.append)
     files.make_directory(tmp_path / "a" / "b")

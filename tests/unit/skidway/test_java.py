@@ -32,8 +32,8 @@ def fake_java(home: Path, version: str) -> Path:
     ],
 )
 def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None) -> None:
-    """Feature version and home are read from Java's answer, as Java 8 wrote it too; another answer
-    is no Java."""
+    """Feature version and home are read from Java's answer, even in Java 8's form. A program that
+    answers anything else is not taken for Java."""
     assert java.parse_properties(text) == expected
 
 
@@ -52,7 +52,8 @@ def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
 
 
 def test_java_home_comes_before_path(tmp_path: Path) -> None:
-    """The machine's Java is JAVA_HOME's if that is new enough, else the one on PATH."""
+    """The machine's Java is the one in JAVA_HOME if it is new enough, and otherwise the one on
+    PATH."""
     fake_java(tmp_path / "home", "21")
     fake_java(tmp_path / "path", "17")
     fake_java(tmp_path / "old", "11")
@@ -65,8 +66,8 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> None:
-    """A process that inherits our start script's home as JAVA_HOME goes on starting Java by the
-    script, not by the home of the Java behind it."""
+    """If a process inherits JAVA_HOME, and it is the directory of our start script, the process
+    also starts Java by that script, and not directly."""
     behind = fake_java(tmp_path / "real", "21")
     home = java.script_home(behind, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     for named in ("JAVA_HOME", "SKIDWAY_JAVA"):

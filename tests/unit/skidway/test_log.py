@@ -82,7 +82,8 @@ def test_error_carries_traceback(written: io.StringIO) -> None:
 
 
 def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
-    """A repeated error is written once; the number of repeats is written at the end."""
+    """A repeated error is written once; the number of its repeats is written when the program
+    ends."""
     broker = log.get("broker")
     for _ in range(5):
         broker.error("fsync_failed", path="/data/0.log")
@@ -113,7 +114,8 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """If a line cannot be written, the program goes on; the next line carries the number lost."""
+    """If a line cannot be written, the program goes on; the next line has the number of lines
+    lost."""
 
     class Full(io.StringIO):
         full = True

@@ -65,7 +65,8 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
-    """A used default port is advice that names the holder, which may be our own program."""
+    """A default port that is in use gives only advice. The advice names the holder of the port,
+    which may be our own program."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"
@@ -73,7 +74,7 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without Spark gets only advice: what to install for the loader."""
+    """A host without Spark gets only the advice what to install for the loader."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -82,7 +83,7 @@ def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Makes these distributions look as if they were not installed."""
+    """Hides these distributions, so that they seem not to be installed."""
     installed = extras._is_installed
     monkeypatch.setattr(
         extras,

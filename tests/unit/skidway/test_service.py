@@ -57,8 +57,8 @@ def test_shutdown_wakes_a_waiting_thread() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
-    """SIGTERM or the first SIGINT requests the end; the program ends with the status of its
-    body."""
+    """SIGTERM or the first SIGINT requests the end; the program ends with the status that its body
+    returns."""
 
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), number)
@@ -134,6 +134,6 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # it notifies the service manager after the request: wait for that
+    flusher.join(10)  # the thread still notifies the service manager: wait for it
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"

@@ -1,4 +1,5 @@
-"""The systemd units: every program has one, which systemd accepts and finds tight."""
+"""The systemd units: every program has a unit, which systemd accepts and rates as well
+protected."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from skidway.errors import UsageError
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
 ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
-"""The services that a timer starts, for one run each; they have the installation and the user of
-the loader."""
+"""The services that a timer starts for one run at a time. They use the loader's installation and
+user."""
 
 
 def sections(unit: str) -> configparser.RawConfigParser:
@@ -28,8 +29,8 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There are units for six programs, tier counters, the recount, and timers of load and
-    recount."""
+    """There are units for the six programs, for tier counters and the recount, and timers for the
+    load and the recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
@@ -120,7 +121,8 @@ class TestSystemd:
         assert said.returncode == 0
 
     def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
-        """The test above can fail: `systemd-analyze verify` names the file and an unknown key."""
+        """`systemd-analyze verify` names the file and the key if a key is unknown, so the test
+        above can fail."""
         file = installed(unit, tmp_path)
         section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
         file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))

@@ -80,7 +80,8 @@ def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
 
 
 def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
-    """A jar that a newer pyspark renamed is noticed here, not by a class that is missing later."""
+    """A jar that a newer pyspark renamed is noticed by this test, and not later by a missing
+    class."""
     names = [jar.name for jar in zookeeper.jars()]
     assert len(names) >= len(zookeeper.JARS)
     assert len([name for name in names if name.startswith("zookeeper-3.9.")]) == 1
@@ -125,7 +126,7 @@ def test_srvr_answer_is_read() -> None:
 
 
 def test_example_file_loads_to_the_defaults(tmp_path: Path) -> None:
-    """The example file with its defaults loads to what the program does without a file."""
+    """The example file with all its defaults active gives the same settings as no file."""
     path = tmp_path / "zookeeper.yml"
     path.write_text(example(ZookeeperSettings, active=True))
     expected = load(ZookeeperSettings, None, ["dataDir=/var/lib/skidway/zookeeper"])

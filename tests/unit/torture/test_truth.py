@@ -78,8 +78,8 @@ def test_a_row_that_no_line_is() -> None:
 
 
 def test_what_is_declared_is_counted_apart() -> None:
-    """Missing and doubled lines of a lost or unknown bucket count as declared; those of an open or
-    incomplete bucket do not."""
+    """Missing and doubled lines of a lost or unknown bucket count as declared; missing and doubled
+    lines of an open or incomplete bucket do not."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
     assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
     for verdict in ("open", "incomplete"):
@@ -87,8 +87,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """If a line's bucket is not listed, the next listed bucket within ten minutes has the verdict:
-    a loss is listed where it was declared, after the buckets that lost all their lines."""
+    """If a line's bucket is not listed, the next listed bucket within ten minutes has the verdict,
+    because a loss is listed in the bucket in which it was declared, which comes after the buckets
+    that lost all their lines."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -99,8 +100,8 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """A listed bucket's own verdict counts, not that of a later bucket or of a later bucket of
-    rejects."""
+    """If a bucket is listed, its own verdict counts, and not that of a later bucket, nor that of a
+    later bucket of rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
@@ -131,8 +132,9 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """Lines of a deleted file count as declared only in buckets that a recount names: those of its
-    differences, and all of the hours of its faults. A doubled line is never excused."""
+    """Lines of a deleted file count as declared only in buckets that a recount names. These are the
+    buckets of its differences, and all buckets in the hours of its faults. A doubled line is never
+    excused."""
     hour = 1_769_853_600_000
     document = {
         "topics": [
@@ -162,7 +164,7 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
     """For a topic made again the gravest verdict counts. A loss of the former topic may affect a
-    bucket that only the new one lists, and a bucket that only the former topic had may stay
+    bucket that is listed only for the new topic. A bucket that only the former topic had may stay
     incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
@@ -175,8 +177,8 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """A bucket's gravest verdict counts, that of its rejects included. A loss covers a span of
-    buckets, some of which may have all their lines: these alarms are listed separately."""
+    """A bucket's gravest verdict counts, including that of its rejects. A loss covers a span of
+    buckets, and some of them may have all their lines. These false alarms are listed separately."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -13,8 +13,8 @@ A = "/log/a.log"
 
 @promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
-    """Each message carries the agent's lateness setting, and how far ahead of its clock the agent
-    accepts a line's own time."""
+    """Each message carries two bounds: the agent's lateness setting, and the limit by which a
+    line's own time may be ahead of the agent's clock."""
     world = World(settings(raw(), lateness_ms=5_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -25,8 +25,8 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """A loss begins with the last seal's bucket. The agent subtracts no lateness from it, because
-    the audit subtracts its own lateness."""
+    """The first bucket of a loss is that of the last seal's time. The agent subtracts no lateness
+    from it, because the audit subtracts its own lateness."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

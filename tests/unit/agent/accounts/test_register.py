@@ -33,7 +33,8 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """A rotated file at rest, which the agent has read to its end; its records are on their way."""
+    """Makes a rotated file that the agent has read to its end, and whose records are not
+    acknowledged yet."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     silently(world, 6)
@@ -46,8 +47,8 @@ def ended(world: World) -> None:
 
 @promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
-    """A file is closed once all its records are acknowledged, not once it was read: a closure says
-    that no more records come."""
+    """A file is closed when all its records are acknowledged, and not as soon as it was read to its
+    end, because a closure says that no more records come."""
     ended(world)
     world.settle(3)
     assert closures(world) == [8]
@@ -73,8 +74,9 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start the agent does not close a file that it cannot open and whose promised records
-    are not delivered, even if it has sent none of them again yet."""
+    """After a start the agent does not close a file that it cannot open while promised records of
+    the file are undelivered. That is so even before the agent has sent any of these records
+    again."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

@@ -23,8 +23,8 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
-    """A seal waits until every byte noted for it is acknowledged, also the noted bytes of an ended
-    file, but not for bytes that are written later."""
+    """A seal waits until every byte noted for it is acknowledged, also in a file to which nobody
+    writes any more. It does not wait for bytes that are written later."""
     growing = tracked(1, 10, 20)
     ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
     note = noted(growing, ended, tracked(3, 0, 7, state=FileState.CLOSED))
@@ -37,8 +37,8 @@ def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
 
 
 def test_nothing_is_said_of_a_file_in_doubt() -> None:
-    """No seal covers a file that is not yet verified after a start, or that was replaced after its
-    size was noted."""
+    """No seal is sent while a noted file is not yet verified after a start, or if the file was
+    replaced after its size was noted."""
     file = tracked(1, 20, 20, verified=False)
     note = noted(file)
     assert not sealing.is_complete(note, {1: file})
@@ -51,7 +51,8 @@ def test_nothing_is_said_of_a_file_in_doubt() -> None:
 
 
 def test_bytes_behind_a_limit_are_not_waited_for() -> None:
-    """A seal waits for a file's bytes only up to the limit to which the agent may read the file."""
+    """A seal waits for a file's bytes only up to the position up to which the agent is allowed to
+    read the file."""
     assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
     assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
 

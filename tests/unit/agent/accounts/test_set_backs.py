@@ -22,9 +22,9 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
-    """After the clock was set back, its earlier, greater time counts for a topic, because an unread
-    line may have that time. It counts until the agent sends a seal of the topic whose sizes were
-    noted after the set-back."""
+    """After the clock was set back, the greater time that it showed before is used for a topic,
+    because an unread line may have that time. It is used until the agent sends a seal of the topic
+    whose sizes were noted after the set-back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")
@@ -38,7 +38,7 @@ def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_l
 
 
 def test_of_several_times_the_greatest_counts() -> None:
-    """However often the clock was set back, its greatest time counts."""
+    """However often the clock was set back, the greatest time that it ever showed is used."""
     found = SetBacks()
     _read(found, 90, 50, 60, 20)
     assert found.greatest("logs", 20) == 90

@@ -40,7 +40,8 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """A reading becomes the same records whether it is pressed alone or together with others."""
+    """The bytes of an intent become the same records, whether they are pressed alone or together
+    with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -59,7 +60,7 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """A file's records go to its own partition, also when files of several partitions are pressed
+    """A file's records go to its own partition, even when files of several partitions are pressed
     together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]
@@ -153,8 +154,8 @@ def test_batches_stay_below_the_limit() -> None:
 
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
-    """Records of a file have rising positions in each partition. Later programs need that order to
-    recognize repeats by their marks."""
+    """In each partition the records of a file lie in the order of their positions in the file.
+    Later programs need that order to recognize repeats by their marks."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))

@@ -23,7 +23,8 @@ def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
 
 
 def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
-    """A topic that rejects more than the configured share is named, but not for a few lines."""
+    """A topic that rejects more than the configured share of its lines is named, unless it had only
+    a few lines."""
     rejections = Rejections(0.5)
     rejections.saw("few", 0, [line(1)], 0.0)
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)

@@ -72,7 +72,7 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
     """On Apache Kafka the agent creates topics in which old lines do not expire by event time, and
-    refuses an existing topic that would delete them."""
+    refuses an existing topic whose settings would delete old lines."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs
@@ -84,8 +84,8 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
 
 
 def test_event_times_are_not_written_over() -> None:
-    """A topic with LogAppendTime is refused, also on our own broker, because it would overwrite
-    event times."""
+    """A topic with LogAppendTime is refused, even on our own broker, because the broker would
+    overwrite event times."""
     site = Site(raw("a"))
     site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):

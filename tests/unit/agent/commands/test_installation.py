@@ -37,7 +37,8 @@ def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
 
 
 def test_without_the_wheels_it_is_this_version() -> None:
-    """If the wheels lie only on the host and not here, the commands use this program's version."""
+    """If there are no wheels on the machine where the command runs, the commands use this program's
+    version."""
     assert f"/opt/skidway/{version('skidway')} " in snippet(Path("/srv/not-here"))
 
 

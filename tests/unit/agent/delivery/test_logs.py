@@ -46,7 +46,8 @@ class Fetcher:
 
 
 class Asking:
-    """A client that says where a log begins; without `start` it reaches no broker."""
+    """A client that answers with the first offset of a log; if `start` is missing, it reaches no
+    broker."""
 
     start: int | None = None
 
@@ -71,7 +72,7 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
     """Records with an origin become columns, and others are skipped. A damaged batch becomes a
-    hole, and reading goes on behind it."""
+    hole, and the agent reads on after it."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -92,7 +93,7 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
     """A partition counts as read to its end once its position reaches a high watermark that was
-    received after the last question for it."""
+    received after the agent last asked for it."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -106,8 +107,9 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """If a log begins above the floor, the gap becomes a hole and reading goes on behind it. If the
-    broker's error does not say where the log begins, the agent asks for it."""
+    """If the first offset of a log is higher than the floor, the gap becomes a hole, and the agent
+    reads on from the first offset. If the broker's error does not say where the log begins, the
+    agent asks for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

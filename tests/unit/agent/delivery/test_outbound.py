@@ -85,8 +85,8 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
 
 
 def test_what_came_back_is_sent_before_what_waited() -> None:
-    """Batches that the producer gave back are sent before a batch that still waits for room in it,
-    because readers drop records out of order."""
+    """Batches that the producer gave back are sent before a batch that still waits for room in the
+    producer's buffer, because readers drop records out of order."""
     sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
     assert not sending.outbound.has_room
     sending.brokers.refuses = lambda record: record.first == 2
@@ -96,8 +96,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """A flight is not done until the fate of its refused record is known. Then the record is
-    counted as pressed if it arrived, and otherwise not at all."""
+    """A flight is not done until the fate of its refused record is known. If the record arrived, it
+    is counted like every other record; otherwise it is not counted."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)
@@ -119,8 +119,8 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """A refused record may have arrived if an earlier attempt sent it in a larger batch, and that
-    batch's answer was lost, or that batch came back after an earlier refusal."""
+    """A refused record may have arrived in an earlier, larger batch. That is possible if the answer
+    to that batch was lost, or if the producer gave that batch back after an earlier refusal."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)
@@ -136,7 +136,7 @@ def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behin
 
 
 def test_halves_hold_the_same_records() -> None:
-    """A record is the same whether it travels in the whole batch or in a half."""
+    """A record is the same whether it travels in the whole batch or in one half of it."""
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")

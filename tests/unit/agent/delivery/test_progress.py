@@ -45,8 +45,8 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """While intent 1 still waits for partition Q, the floor of P stays below intent 1's batch in P,
-    although later offsets of P are acknowledged."""
+    """While intent 1 still waits for partition Q, the floor of P stays at or below the offset of
+    intent 1's batch in P, although later offsets of P are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -90,8 +90,8 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Floors do not move while intents from before the start wait: this process does not know where
-    their records lie."""
+    """Floors do not move while intents from before the agent started are unfinished, because this
+    process does not know at which offsets their records lie."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})
@@ -109,8 +109,8 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """The floor is the lowest floor of all waiting intents. Intent 1 was sent before intent 2 was
-    acknowledged, intent 3 after that."""
+    """The floor is the lowest floor of all waiting intents. Here intent 1 is sent before intent 2
+    is acknowledged, and intent 3 after it."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

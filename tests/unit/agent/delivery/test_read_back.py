@@ -76,9 +76,9 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_came_behind_later_records_is_missing() -> None:
-    """A record behind later ones counts as missing, because readers drop it. If a part of the log
-    has expired, the record counts as arrived, because a copy may have come before the later
-    ones."""
+    """A record at a higher offset than later records of its file counts as missing, because readers
+    drop it. If a part of the log has expired, the record counts as arrived, because an expired copy
+    of it may have come before the later records."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]
@@ -86,7 +86,7 @@ def test_what_came_behind_later_records_is_missing() -> None:
 
 def test_records_that_overlap_are_doubtful() -> None:
     """Records that overlap, because they were made in two ways or lie in two partitions, are
-    doubtful: readers count both."""
+    doubtful: readers count all of them."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
@@ -123,8 +123,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """Records found in the partitions give the same counts, bytes and checksums as an
-    acknowledgement of the pressed intent."""
+    """Records found in the partitions give the same counts, bytes and checksums as if the pressed
+    intent had been acknowledged."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -43,8 +43,8 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """The first attempt arrived, its answer was lost, and the broker refuses the retry: the line
-    counts once, and is not set apart."""
+    """The first attempt arrived, its answer was lost, and the broker refuses the retry: then the
+    line is counted once, and is not set apart."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -58,7 +58,8 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
     """After the producer's id was lost, the first batch arrived twice. The refused record's first
-    copy, which lies below the acknowledged second copy of that batch, is found."""
+    copy lies at a lower offset than the acknowledged second copy of that batch; the agent still
+    finds it."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -112,7 +113,8 @@ def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
 
 
 def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
-    """A line that arrives behind later lines is lost, because readers take it for a repeat."""
+    """A line that arrives after later lines of its file is declared lost, because readers take it
+    for a repeat."""
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
     for _ in range(3):
@@ -127,8 +129,8 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """If the log begins above the floor, the line is declared uncertain, because an attempt that
-    arrived may have expired."""
+    """If the first offset of the log is higher than the floor, the line is declared uncertain,
+    because an attempt that arrived may have expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2
@@ -140,8 +142,8 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
-    """While the refused record's partition cannot be read, the agent names the partition and
-    decides nothing; once it can be read, the line is found."""
+    """While the refused record's partition cannot be read, the agent names the partition and does
+    not decide what became of the line; once it can be read, the line is found."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -186,8 +188,8 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
 
 
 def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
-    """After a crash the agent does not send the refused line behind later lines, where readers
-    would drop it, but declares it lost."""
+    """After a crash the agent declares the refused line lost. If it were sent again, it would come
+    after later lines, and readers would drop it."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -246,7 +248,8 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its limit of undecided records the agent stops reading."""
+    """When the refused records whose fate is not known yet reach a limit, the agent stops
+    reading."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)

@@ -9,8 +9,8 @@ ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 def test_a_partition_that_nobody_acknowledges_is_named() -> None:
-    """A partition that acknowledges nothing is named with its seconds, while other partitions go
-    on."""
+    """A partition that acknowledges nothing is named with the seconds since its last
+    acknowledgement, while records of other partitions are sent and acknowledged."""
     silences = Silences()
     for now in range(12):
         silences.look([ONE, TWO], [TWO], float(now))

@@ -173,7 +173,7 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
     """Two known generations are compressed while the agent is down, and each compressed file has
-    the inode of the other's plain file: each is read on in its own file."""
+    the inode of the other's plain file: each generation is read on in its own compressed file."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)
@@ -200,7 +200,7 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
     """A log gets the inode that another log had before its compression. When the first log is
-    deleted, it is not taken for that other log, and its unread bytes are declared."""
+    deleted, it is not taken for that other log, and its unread bytes are declared lost."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -282,7 +282,7 @@ def measuring(world: World) -> Iterator[None]:
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """Promises wait while their compressed file is measured, even for many looks and longer than
-    late batches are waited for. Nothing is lost."""
+    the agent waits for late batches. Nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -39,7 +39,7 @@ def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
 
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
-    """Only regular files are opened: a pipe would block, and a directory has no lines."""
+    """Only regular files are opened, because a pipe would block, and a directory has no lines."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(OSError):
@@ -99,7 +99,7 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
     """A file whose own name ends in " (deleted)", as the kernel marks deleted files, counts as
-    there until it is deleted."""
+    existing until it is deleted."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))

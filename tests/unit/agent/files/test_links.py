@@ -29,7 +29,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, stamp: str, line: str) -> str:
-    """Rotates as kubelet does: the file gets a time after its name, and the link stays."""
+    """Rotates as kubelet does: a time is added to the file's name, and the link still names the
+    same path."""
     world.files.rename(TARGET, f"{TARGET}.20261121-{stamp}")
     world.files.append(TARGET, f"{line}\n".encode())
     return line
@@ -42,7 +43,7 @@ def rotations(world: World) -> list[str]:
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
     """After three rotations of the target between two looks each line is read once, and nothing is
-    declared."""
+    declared lost."""
     lines = rotations(world)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -64,8 +65,8 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
-    """A link is set to the next file, as rotatelogs and cronolog do: the agent finds the files in
-    between by their similar names, and reads them."""
+    """If a link is set to the next file, as rotatelogs and cronolog do, the agent finds the files
+    in between by their similar names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
     made.files.link("/log/current.log", "/log/app.2026-11-20.log")
@@ -136,8 +137,8 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """A link is set to another file several times between two looks, as for one file per day or per
-    deploy: every file that it led to is read."""
+    """If a link is set to another file several times between two looks, as for one file per day or
+    per deploy, every file that it led to is read."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
         made.clock.advance(1)
@@ -163,9 +164,9 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """If the clock is set back between two looks, what a link led to in between seems to be older,
-    or younger than what it leads to now. A running agent reads it; one that was down declares
-    what it cannot know."""
+    """If the clock is set back between two looks, a file that a link led to in between may seem
+    older than the look before, or younger than the link's present target. A running agent reads
+    this file. An agent that was down declares as lost what it cannot know of."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):

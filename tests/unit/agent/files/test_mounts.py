@@ -15,7 +15,8 @@ APP, READ = "/log/app.log", "/log/read.log"
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read two files; `READ` has not changed since the first look."""
+    """An agent that has read two files; the file `READ` has not changed since the agent's first
+    look."""
     made = World(settings(raw("logs", APP, READ)))
     made.files.append(READ, b"read\n")
     made.start()
@@ -61,8 +62,8 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Until the file system is mounted, nothing is lost, doubled or sealed; then even generations
-    that the agent never saw are read."""
+    """Until the file system is mounted, nothing is lost, doubled or sealed; after that even
+    generations that the agent never saw are read."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -119,8 +120,8 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """Files of a deleted directory are not waited for: the directory above it lies on their device,
-    so no file system is missing."""
+    """Files of a deleted directory are not waited for: the directory above the deleted one lies on
+    the files' device, so no file system is missing."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)

@@ -21,7 +21,7 @@ def make(*paths: str, exclude: tuple[str, ...] = ()) -> World:
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read and sealed app.log; its clock is well past that."""
+    """An agent that has read and sealed app.log; the present time is well after that seal."""
     made = make()
     made.files.append(APP, b"seen\n")
     made.start()
@@ -71,8 +71,8 @@ def test_generations_between_two_looks_are_read(world: World) -> None:
 
 
 def test_a_generation_is_read_on_and_closed(world: World) -> None:
-    """A generation to which its program still writes is read on; after it stood still its file id
-    is closed."""
+    """A generation to which its program still writes is read on. Once nobody has written to it for
+    a while, its file id is closed."""
     generations(world, 2)
     world.settle(rounds=4)
     world.files.append(f"{APP}.1", b"late\n")
@@ -202,7 +202,7 @@ def test_strangers_are_not_read(world: World) -> None:
 
 
 def test_what_is_excluded_stays_excluded() -> None:
-    """An excluded path is not read, even if its name is a generation's."""
+    """An excluded path is not read, even if it has the name of a generation."""
     world = make(exclude=("*.1",))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -258,8 +258,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """A look in the middle of a rotation finds the path empty: the newest generation beside it
-    proves later that none is missing."""
+    """If a look in the middle of a rotation finds the path empty, the newest generation that it saw
+    beside the path proves later that none is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -308,8 +308,8 @@ def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None
 
 
 def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world: World) -> None:
-    """An unknown file that was compressed in a way that the agent cannot read is declared: the loss
-    names the file."""
+    """An unknown file that was compressed in a way that the agent cannot read is declared lost, and
+    the loss names the file."""
     rotate(world)
     world.files.append(APP, b"between\n")
     rotate(world)
@@ -338,7 +338,7 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
     world: World,
 ) -> None:
     """The newest log has the inode of the known file that was deleted, but is not taken for that
-    file: the deleted generations are declared."""
+    file. So the deleted generations are declared lost."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -369,8 +369,9 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """The look that finds another file at the path falls into a rotation and decides nothing; the
-    next look still reads the generation in between."""
+    """A look finds another file at the path while a rotation is under way, and draws no conclusion
+    from it. After the next look the generation between the known file and that one is still
+    read."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -391,7 +392,7 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """A file is deleted while the agent is down, and the log gets its inode: the log's content
+    """A file is deleted while the agent is down, and the log gets its inode: then the log's content
     shows that it is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
@@ -442,7 +443,7 @@ def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
 def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look that falls into a rotation is repeated; it seals and declares nothing."""
+    """A look during a rotation is repeated. It leads to no seal, and declares nothing lost."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -471,8 +472,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy host renames slowly, and each listing misses the name that is being changed: the agent
-    waits, and every line is read."""
+    """A busy host renames slowly, and each listing misses the name that is being changed. The agent
+    waits until the names rest, and every line is read."""
     read, lines, looks = world.files.list, ["seen"], 0
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -505,8 +506,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a look that saw all names can turn an unread generation into history. A look that fell
-    into a rotation cannot."""
+    """Only after a look that saw all names can an unread generation count as history, which is not
+    read. A look during a rotation does not see all names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -528,8 +529,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
-    """A directory's time of change is only as exact as a clock tick: a file that is compressed
-    within the tick of a rotation is found all the same, and read on."""
+    """A directory's time of change is only as exact as a clock tick. Even if a file is rotated and
+    compressed within one tick, the compressed file is found and read on."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -578,7 +579,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
     """An event reports a new path before any look. If its file is the oldest at the path, nothing
-    is declared. If a generation is older, others may be gone, and one loss is declared."""
+    is declared lost. If a generation is older, other generations may be gone, and one loss is
+    declared."""
     made = make()
     made.start()
     made.settle()
@@ -705,8 +707,8 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
-    """A running agent knows how long it did not look, so a clock that was set back hides no
-    generation."""
+    """A running agent knows how much time has passed since its last look, so a clock that was set
+    back hides no generation."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))
@@ -723,7 +725,7 @@ def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
     world: World, before: int, set_back_s: int
 ) -> None:
     """If the clock is set back between two rotations that no look saw, the older file seems to be
-    made behind the newer one, and is read."""
+    the newer one, but is still read."""
     lines = []
     for number in range(3):
         world.clock.advance(0.5)

@@ -1,4 +1,5 @@
-"""Whether a file is a known one: the evidence, and what the agent does with each answer."""
+"""Whether a file is one that the agent knows already: the evidence for it, and what the agent does
+with each answer."""
 
 from __future__ import annotations
 
@@ -106,8 +107,8 @@ def test_an_inode_taken_again_where_no_birth_is_known() -> None:
 
 
 def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
-    """A file that is not held open is deleted between two looks: the next file with its inode is
-    read whole."""
+    """A file that is not held open is deleted between two looks, and another file gets its inode:
+    that file is read whole."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -122,8 +123,8 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
-    """The agent saw that the file it held open lost its last name. So it reads the next file with
-    this inode from its first byte, even if that file begins alike."""
+    """The agent held a file open and saw that it was deleted. So it reads the next file with this
+    inode from its first byte, even if that file begins alike."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -188,8 +189,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """A file deleted at rest loses nothing: it had stood still at its acknowledged end for longer
-    than the agent looked away."""
+    """No loss is declared for a deleted file that was acknowledged to its end and had stayed
+    unchanged for longer than the time between two looks."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -198,8 +199,8 @@ def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
 
 
 def test_deleting_what_was_written_just_now_is_a_loss() -> None:
-    """A file deleted soon after it was written is a loss, because nobody knows whether more was
-    written to it."""
+    """If a file is deleted soon after it was written, a loss is declared, because nobody knows
+    whether more was written to it."""
     world = at_rest(0.1)
     world.files.delete(RUN)
     world.settle()
@@ -221,8 +222,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """Deleting a file long at rest is no loss if the agent was down for a minute, but a loss if it
-    was down for an hour."""
+    """If a file was long at rest and is deleted while the agent is down, no loss is declared after
+    a minute, but one is declared after an hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -241,7 +242,7 @@ def test_one_look_declares_one_loss() -> None:
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
     world.start()
     world.settle()
-    world.files.append("/log/kept.log", b"x\n")  # the agent holds it open instead of them
+    world.files.append("/log/kept.log", b"x\n")  # the only file that the agent holds open
     world.settle()
     for number in range(40):
         world.files.delete(f"/log/{number}.log")
@@ -255,8 +256,8 @@ def test_one_look_declares_one_loss() -> None:
 
 
 def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
-    """Unread bytes that were cut off behind the position are declared, although the file is longer
-    than what was read."""
+    """Unread bytes that were cut off behind the position are declared lost, although the file is
+    longer than what was read."""
     world = World(settings(raw()))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -276,8 +277,8 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
-    """Unread bytes that are cut off and written anew between two looks are declared, because the
-    agent saw in between that the file was shorter."""
+    """Unread bytes that are cut off and written anew between two looks are declared lost, because
+    between the two looks the agent read the file and saw that it was shorter."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -298,8 +299,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a second cut the agent goes on where the bytes read since the first cut prove it, and
-    reads no line twice."""
+    """After a second cut the agent reads on behind the bytes that it provably has read since the
+    first cut. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -320,7 +321,7 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
     """If a file is found, cut and written anew before its first reading, its first file id gets no
-    bytes, and the old bytes are declared."""
+    bytes, and the old bytes are declared lost."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -338,8 +339,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """The same bytes written again, as by `job > job.log`, are declared: nobody can tell the new
-    lines from the old."""
+    """The same bytes written again, as by `job > job.log`, are declared in a loss, because nobody
+    can tell the new lines from the old."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:
@@ -357,8 +358,8 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` runs again while the agent is down, with the same first and last lines: the
-    line between them that differs is read."""
+    """`job > job.log` runs again while the agent is down, with the same first and last lines: then
+    the line in between, which differs, is read."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))
     world.files.append(RUN, banner + b"run 1\n" + lines)
@@ -384,7 +385,7 @@ def test_an_older_time_of_change_says_nothing() -> None:
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
     """A write sets the time of change before the size, and may wait for the disk in between: a look
-    in this moment declares and seals nothing."""
+    in this moment leads to no loss and no seal."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -402,7 +403,8 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """Each write is waited for anew, even if no look saw the file after the write before."""
+    """Each write is waited for anew, even if no look saw the file between this write and the one
+    before."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):

@@ -9,8 +9,8 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """Other files beside the log change the directory all the time, but the log's names stay, so
-    the look counts."""
+    """Other files beside the log change the directory all the time, but the names of the log and
+    its generations stay the same, so the look is valid."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 

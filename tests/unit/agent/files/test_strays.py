@@ -64,8 +64,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """A generation under an unrelated name is declared, because nobody knows whether another new
-    file is a generation, too."""
+    """A generation under an unrelated name is declared lost, because nobody knows whether another
+    new file is a generation, too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -75,8 +75,8 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """With logrotate's olddir the open file shows where it was moved, and the generations beside it
-    are read."""
+    """With logrotate's olddir the file that the agent holds open shows where it was moved, and the
+    generations beside it are read."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -143,14 +143,14 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # a file made before the log would be a generation
+        ("app-1.log", False),  # if made before the log, it would be a generation
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """A program creates two logs, one of which a source means: only that one is read, and nothing
-    is declared lost."""
+    """A program creates two logs, and a source names one of them: only that one is read, and
+    nothing is declared lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()
@@ -231,8 +231,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports a copy before its original is cut, the copy waits: the bytes read of the
-    original tell where the copy's unread bytes begin."""
+    """If an event reports a copy before its original is cut, the copy is not read until then. How
+    many bytes of the original were read tells where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -290,8 +290,8 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
 @pytest.mark.parametrize("is_rotated", [False, True])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
-    """A log that only root may read is deleted, whether the agent runs or is down: the loss is
-    declared."""
+    """A log that only root may read is deleted, while the agent runs or is down: in both cases a
+    loss is declared."""
     made = World(settings(raw("logs", APP)))
     made.files.append(APP, b"secret\n").unreadable = True
     made.start()
@@ -312,8 +312,8 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
-    """An unreadable file is cut before it can be read: the bytes that it has lost since the agent
-    found it are declared."""
+    """If an unreadable file is cut before it can be read, the bytes that were cut off since the
+    agent found the file are declared lost."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True

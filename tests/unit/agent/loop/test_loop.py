@@ -62,7 +62,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """A partial line that is sent before it was completed gives two records, each with its own
-    bytes. The first record's length is that of its value, which marks it as partial."""
+    bytes. In the first record's origin the length is that of the value, without a line end; this
+    marks the record as partial."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -135,8 +136,8 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
 
 @promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
-    """A line without a time gets the time of its first reading, also when it is sent again together
-    with lines of another moment."""
+    """A line without a time gets the time of its first reading, even when it is sent again together
+    with lines that were first read at another moment."""
     world.kill_in_flight(b"one\n", b"two\n")
     moments = [intent.read_ms for intent in StateDatabase(world.connection).intents()]
     assert len(set(moments)) == 2
@@ -200,8 +201,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """A refused record's neighbours arrive. The record's range is declared lost, is in no count,
-    and nothing waits for it."""
+    """A refused record's neighbours arrive. The record's range is declared lost and is in no count.
+    Nothing waits for the record."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -251,8 +252,8 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:
-    """An over-long line is sent again after a kill as it was sent before, even if its end was
-    written later."""
+    """An over-long line is sent again after a kill as it was sent before, even if the end of the
+    line is written after the kill."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
@@ -331,8 +332,8 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """Bytes written after a closure get a new file id, which names the closed one and its
-    position."""
+    """Bytes written after a closure get a new file id, whose announcement names the closed id and
+    its final position."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -455,7 +456,7 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
     """After copytruncate (same inode, other bytes) the file gets a new id, and its unread bytes are
-    declared."""
+    declared lost."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -496,7 +497,7 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
             world.start()
         world.settle(4)
     world.kill()
-    world.files.truncate(A, 25)  # in the middle of the fourth line
+    world.files.truncate(A, 25)  # offset 25 is in the middle of the fourth line
     world.start()
     world.settle()
     old, new = world.ledger()
@@ -541,8 +542,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """The ledger shows the losses of a file that is gone for a week, across restarts; then they are
-    forgotten, so the state does not grow."""
+    """For a week, and across restarts, the ledger shows the losses of a file that is gone. Then
+    they are forgotten, so that the state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)
@@ -651,8 +652,8 @@ def test_descriptors_stay_bounded() -> None:
 
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
-    """Across kills every record is counted once, numbers have no holes, and each bucket's deltas
-    form a chain."""
+    """Across kills every record is counted once, the numbers of messages have no holes, and each
+    bucket's deltas form a chain."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -678,8 +679,8 @@ def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: Worl
 def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
-    """A file renamed between the scan and its opening is read, because the scan noted it for the
-    seal."""
+    """A file renamed between the scan and its opening is read, because the seal waits for every
+    file that the scan noted."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -700,8 +701,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that vanishes between the scan and its opening holds only the seal of that scan; the
-    next scan decides."""
+    """A file that vanishes between the scan and its opening delays only the seal of that scan; the
+    next scan finds out what became of the file."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -769,7 +770,7 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
     """After the state was lost, only the file that lay there at the start counts as possibly read
-    twice. Later files with the same inode and header do not."""
+    twice. Later files with the same inode and header do not count as such."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -891,7 +892,7 @@ def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> Non
 
 
 class FullDisk(sqlite3.Connection):
-    """A connection whose disk is full while `full` is set."""
+    """A database connection on a disk that is full while `full` is set."""
 
     full = False
 

@@ -46,7 +46,8 @@ pieces = st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", b"bc"]), min_siz
 
 @given(st.lists(pieces.map(b"".join), min_size=1, max_size=5))
 def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> None:
-    """A range gives the same records with or without neighbours, and every byte is in a record."""
+    """A range gives the same records whether it is framed alone or with other ranges, and each of
+    its bytes is in a record."""
     assert values(*ranges) == [value for each in ranges for value in values(each)]
     data = b"".join(ranges)
     frames = frame(data, np.cumsum([len(each) for each in ranges]))

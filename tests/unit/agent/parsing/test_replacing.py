@@ -42,8 +42,8 @@ def rows(made: Recipe, data: bytes) -> list[dict[str, object]]:
 
 
 def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> None:
-    """Bytes that are not UTF-8 are replaced and the record is marked; its origin keeps the file's
-    range. A U+FFFD of the line itself sets no mark."""
+    """Bytes that are not UTF-8 are replaced and the record is marked; its origin is still the range
+    in the file. A U+FFFD that the line itself contains sets no mark."""
     made = recipe(on_error="replace")
     data = b"good\n" + BROKEN + b"\n\xef\xbf\xbd\n"
     pressed = press(made, reading(data))
@@ -93,7 +93,8 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """The stored recipe gives the same replaced bytes again, also beside other lines."""
+    """With the stored recipe the same bytes of a line are replaced again in the same way, even
+    beside other lines."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())

@@ -83,7 +83,8 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Times without %z are in the configured zone, also around its clock changes."""
+    """Times without %z are in the configured zone, including times around the zone's clock
+    changes."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),

@@ -156,7 +156,8 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 @promise("2 corrupt state")
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
-    """A changed value is noticed by its checksum: another position would skip or double lines."""
+    """A changed value is noticed by its checksum, because a changed position would skip or double
+    lines."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -298,8 +299,8 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """The intents of one file are ordered by its bytes, those of different files by the time at
-    which they were promised."""
+    """Intents of one file are in the order of their bytes. Intents of different files are in the
+    order in which they were promised."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()

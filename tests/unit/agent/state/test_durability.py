@@ -18,8 +18,8 @@ FULL = 2
 def test_a_transaction_is_on_the_disk_when_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every connection uses synchronous=FULL, also the one that creates the file: with less, a
-    power loss could take an intent whose bytes were sent."""
+    """Every connection uses synchronous=FULL, including the one that creates the file. With a
+    weaker setting, a power loss could remove an intent whose bytes were already sent."""
     asked: list[int] = []
 
     class Watched(sqlite3.Connection):

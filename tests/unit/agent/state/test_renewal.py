@@ -35,7 +35,8 @@ def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFi
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[StateDatabase]:
-    """An adopted copy of a state, which knew of message 17 and still has message 12 to publish."""
+    """An adopted copy of a state, whose last message number is 17, and which still has message 12
+    to publish."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 17)
@@ -63,8 +64,8 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """An open file goes on under a new id, so no line is taken for a repeat of what the newer state
-    sent; its counts are not sent again."""
+    """An open file is read on under a new id, so that no line is taken for a repeat of one that the
+    newer state sent. The counts that the copy had not sent yet are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -79,8 +80,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
     state: StateDatabase,
 ) -> None:
-    """A file that had ended keeps its id, end and promises: under a second id its lines would come
-    twice."""
+    """A file that was rotated and complete keeps its id, its length and its promises, because its
+    lines would come twice under a second id."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)

@@ -64,8 +64,8 @@ def test_a_wrong_pattern_is_told_with_examples(
 def test_a_few_lines_that_do_not_fit_are_no_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A few lines that do not fit, and paths without files, are shown, but the configuration is
-    good."""
+    """A few lines that do not fit, and paths without files, are shown, but the configuration still
+    counts as good."""
     command = configured(tmp_path, r"(?P<date>\d+) (?P<message>.*)")
     assert main(command) == 0
     said = capsys.readouterr().out

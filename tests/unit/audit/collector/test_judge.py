@@ -61,8 +61,8 @@ class Site:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
-    """Judging block by block gives the same verdicts, for any buckets, for any of them short, and
-    when counts change in between."""
+    """Judging block by block gives the same verdicts as judging everything at once, whichever
+    buckets there are, whichever of them lack records, and when counts change in between."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):

@@ -192,8 +192,8 @@ WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
 
 
 def test_the_overview_names_hosts_that_are_missed() -> None:
-    """One sentence of the overview names the hosts that are silent or were never heard; it names no
-    good host."""
+    """One sentence of the overview names the hosts that are silent or were never heard; the
+    sentence names no host that reports."""
     _, _, body = _get(_ledger(), "/", policy=WATCHED)
     assert "2 of 2 expected hosts do not report (silent: &lt;script&gt;" in body
     assert "never heard: web9" in body
@@ -217,7 +217,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet has a limit: missed hosts come first, the rest is only counted."""
+    """The page of a large fleet has a limit: missed hosts come first, and hosts beyond the limit
+    are only counted."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -238,8 +239,8 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
-    """An old bucket that is not complete stays in the sentence, however many newer ones are
-    complete; its topic's row links to it."""
+    """An old bucket that is not complete stays in the overview's sentence, however many newer ones
+    are complete; its topic's row links to it."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
@@ -273,7 +274,7 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     body = _get(ledger, "/")[2]
     assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
     assert "by the newest recount the rows of dc1.logs are not what was counted" in body
-    assert '<h1 class="incomplete">' in body  # green means: nobody has to act
+    assert '<h1 class="incomplete">' in body  # a green page means that nobody has to act
     assert HOSTILE not in body
 
 
@@ -326,7 +327,8 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
 
 
 def test_a_collector_that_read_nothing_yet_says_so() -> None:
-    """Until the collector has read something, the page says so and shows no time of 1970."""
+    """Until the collector has read something, the page says so and shows no time of 1970 as the
+    last read."""
     assert "Nothing was read yet" in _get(_ledger(), "/")[2]
 
 

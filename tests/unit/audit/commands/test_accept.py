@@ -114,8 +114,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command whose clock is ahead accepts nothing: buckets would be due, and agents silent, too
-    early."""
+    """A command whose clock is ahead accepts nothing, because by its clock buckets would be due,
+    and agents silent, too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
@@ -234,8 +234,8 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
 
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
-    """A person accepts one of two topics of a name by giving the beginning of its id, as reports
-    print it; without an id the command takes both."""
+    """If two topics have one name, a person accepts one of them by giving the beginning of its id,
+    as reports print it. Without an id the command accepts both."""
     again = replace(LOGS, topic_id="0123456789abcdef")
     loss = replace(LOSS, source=again, file=4)
     counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
@@ -253,8 +253,8 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
-    """A report of one topic includes what agents rejected of that topic, whether or not the
-    cluster's name is given."""
+    """A report of one topic includes the lines of that topic that agents rejected, whether or not
+    the topic is given with its cluster's name."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]
@@ -274,8 +274,8 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
 
 
 def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
-    """For an unknown place the refusal names the nearest known places, in one line however many
-    there are."""
+    """For an unknown place the refusal names the nearest known places, in one line, however many
+    known places there are."""
     known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
     with pytest.raises(UsageError) as refused:
         retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))

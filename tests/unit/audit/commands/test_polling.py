@@ -85,7 +85,7 @@ def test_a_cluster_that_goes_away_may_come_back() -> None:
 
 
 def test_a_mistake_is_no_reason_to_wait() -> None:
-    """Any other error ends the wait at once."""
+    """An error other than an unreachable cluster ends the wait at once."""
     with pytest.raises(SkidwayError, match="no roster"):
         Looks(SHORT, SkidwayError("no roster names it")).patiently(60)
 

@@ -18,7 +18,7 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """A new partition is counted from offset 0; there is no batch below to compare."""
+    """A new partition is counted from offset 0; there is no earlier batch to compare."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))
@@ -53,7 +53,7 @@ def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch behind them is
+    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch after them is
     counted."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
@@ -71,8 +71,8 @@ def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
 
 
 def test_expired_offsets_are_a_named_gap() -> None:
-    """When the log begins behind the position, the offsets that expired uncounted become a named
-    gap."""
+    """When the log's first offset is higher than the position, the offsets that expired uncounted
+    become a named gap."""
     step = continuity.out_of_range(RESUMED, 150, 300)
     assert (step.gap, step.following.fetch_offset) == ((100, 150), 150)
     step = continuity.out_of_range(continuity.resumed(Position()), 10, 300)

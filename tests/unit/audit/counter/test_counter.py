@@ -150,17 +150,17 @@ def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
 def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
     """Records counted but not committed before a crash are counted exactly once after it."""
     _append(site, LOGS, 0, 10)
-    site.counter.turn(0)  # counts them, and commits the counts
+    site.counter.turn(0)  # counts them and commits the counts
     _append(site, LOGS, 10, 10)
-    site.counter.turn(0)  # counted, not committed: the interval is not over
+    site.counter.turn(0)  # only counts: it is too early for a commit
     site.start()
     site.run()
     assert _counted(site.deltas()) == 20
 
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
-    """If a topic is missing from the metadata for a moment, its records are counted once, also
-    those that were counted and not committed yet."""
+    """If a topic is missing from the metadata for a moment, its records are counted once, even
+    those that had been counted but not committed."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -205,7 +205,7 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """Counting goes on behind expired records, and the delta names their offsets as a gap."""
+    """The counter goes on after expired records, and the delta names their offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -252,8 +252,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
 
 
 def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
-    """If a mirrored topic begins behind offset 0 because the source's records had expired, the gap
-    has the mirror's reason."""
+    """If a mirrored topic begins at a higher offset than 0 because the source's records had
+    expired, the gap has the mirror's reason."""
     site = _mirrored(tmp_path, "0:0-30:expired")
     site.cluster.log(DC1_LOGS).expire(30)
     site.run()
@@ -264,7 +264,7 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The counter counts nothing behind a hole until it knows the reason from the mirror."""
+    """The counter counts no record after a hole until it knows the mirror's reason for the hole."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")
@@ -291,8 +291,8 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """If asking for the log's bounds fails, the counter asks again, because the fetcher has given
-    up the partition, which is out of range."""
+    """If asking for the log's bounds fails, the counter asks again, because after "out of range"
+    the fetcher does not fetch the partition by itself any more."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -303,7 +303,7 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
         raise failure
 
     monkeypatch.setattr(MemoryClient, "list_offsets", failing)
-    with contextlib.suppress(Unreachable):  # the program waits and goes on
+    with contextlib.suppress(Unreachable):  # a program would wait and go on
         site.run(1)
     site.run()
     assert _counted(site.deltas()) == 10
@@ -372,7 +372,7 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
 
 def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
     """The broker tier counts what was published in its cluster; the mirror tier counts what was
-    mirrored to it, under the source's name."""
+    mirrored to its cluster, under the source cluster's name."""
     found = {}
     for tier in ("broker", "mirror"):
         folder = tmp_path / tier
@@ -420,8 +420,8 @@ def test_a_changed_bucket_size_is_refused(site: Site) -> None:
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
-    """A transaction that finds no room is rolled back whole; when there is room and the counter is
-    started again, it counts the same records under the same numbers."""
+    """A transaction that finds no room is rolled back whole; once there is room, a restarted
+    counter counts the same records under the same numbers."""
     _append(site, LOGS, 0, 10)
     site.run()
     database = site.state._connection

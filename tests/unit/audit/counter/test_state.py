@@ -20,11 +20,11 @@ class Ended(BaseException):
 
 
 class Ending:
-    """A connection whose program ends before its statement number `at`."""
+    """A database connection. The program that uses it ends before statement number `at`."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at
-        self.in_transaction = False  # nobody is there to roll back
+        self.in_transaction = False  # the program is gone, so it cannot roll back
 
     def execute(self, *given: Any) -> sqlite3.Cursor:
         self._count()
@@ -60,8 +60,8 @@ def _known(state: CounterState) -> tuple[object, ...]:
 
 @promise("6 numbers")
 def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_path: Path) -> None:
-    """Wherever the program ends, a commit is there whole or not at all: progress without its delta
-    would lose records, a delta without its progress would double them."""
+    """Wherever the program ends, a commit is stored as a whole or not at all. Progress without its
+    delta would lose records, and a delta without its progress would double them."""
     for at in itertools.count():
         path = tmp_path / f"{at}.db"
         state = CounterState(path)

@@ -54,8 +54,8 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """Losses come in the last delta, because a loss is about the buckets touched up to its own
-    number."""
+    """Losses come in the last delta, because a loss concerns the buckets that deltas up to its own
+    number touched."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
@@ -102,7 +102,7 @@ def test_a_part_larger_than_the_limit_still_goes_out() -> None:
 
 
 def test_seals_of_many_topics_split_too() -> None:
-    """Seals of many topics are split too, each with the next number."""
+    """A seal of too many topics is split as well, into seals with consecutive numbers."""
     topics = [SealedTopic(LOGS, 100, 5, ((0, 1), (1, 2))) for _ in range(10)]
     seals = number_seals(SENDER, 1, 5, topics, limit_bytes=1_000)
     assert [seal.number for seal in seals] == list(range(6, 6 + len(seals)))

@@ -25,7 +25,7 @@ def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
     """Patterns match whole names; a topic's name also selects its rejects; topics that begin with _
-    have to be named."""
+    match only if they are named exactly."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 

@@ -62,8 +62,8 @@ def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
 
 
 def test_catching_up_takes_all_that_is_there_now() -> None:
-    """Catching up reads all messages that are there now, also those since the last time, and
-    returns at once if there are none."""
+    """Catching up reads all messages that have come since the last time, and returns at once if
+    there are none."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     collection = _collection(cluster, ledger, clock)
     collection.catch_up()
@@ -91,7 +91,8 @@ def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
 
 
 def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
-    """An audit topic made again is read from offset 0; what was read before stays."""
+    """An audit topic made again is read from offset 0; the messages that were read before stay in
+    the store."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)

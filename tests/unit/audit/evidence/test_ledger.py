@@ -151,7 +151,7 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
     """Keeps only the first of the messages with one key, because the order of messages decides
-    which of two contents counts."""
+    which of two contents is used."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -165,8 +165,8 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
-    """If messages with other content have the same number and come in the same order, ledger and
-    fold both count the first content and name the second."""
+    """If messages with different contents have the same number, ledger and fold both use the first
+    content and name the second. Both get the messages in the same order."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -177,7 +177,7 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """A page about one bucket and one topic shows the same verdicts as the page about
+    """A page about one bucket and one topic shows for it the same verdicts as the page about
     everything."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
@@ -273,9 +273,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """A loader that is rolled back to the previous version repeats what the newer version sent:
-    ledger and fold take that for a repetition. Other content under the same number is a clone in
-    either encoding."""
+    """If a loader is rolled back to the previous version, it repeats in that version's encoding
+    what the newer version sent. Ledger and fold take that for a repetition. Other content under the
+    same number is a clone in either encoding."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -300,8 +300,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
-    """The previous version can work with the store, because it has the format that this version
-    knows, and the last words are kept."""
+    """The previous version can work with the store, because the store's format is one that the
+    previous version knows. The last words are kept."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
     before = ledger.evidence()
@@ -318,7 +318,8 @@ def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """A failed transaction leaves neither half a message nor ids that do not exist."""
+    """A failed transaction leaves in the ledger neither half a message nor references to ids that
+    were not stored."""
     ledger = Ledger()
 
     def broken() -> object:
@@ -385,8 +386,8 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """A host has the name in the message with the highest number, in whatever order messages come;
-    a clock that was years ahead does not keep an old name."""
+    """A host is called by the name in its message with the highest number, in whatever order
+    messages come. A message from a clock that was years ahead does not preserve an old name."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [
@@ -421,8 +422,8 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
-    """Messages of two agents, which announce the same files, and of a broker, each with its place
-    in the log. Some values grow with the message numbers, others fall."""
+    """Messages with their places in the log. They come from a broker and from two agents, which
+    announce the same files. Some values in them grow with the message numbers, others fall."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

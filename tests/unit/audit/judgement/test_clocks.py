@@ -82,7 +82,8 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """Sends a heartbeat now, by a clock that may be ahead; the message may have waited."""
+        """Sends a heartbeat now, by a clock that may be ahead; the message may have waited before
+        it was sent."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 
@@ -123,8 +124,8 @@ def test_clocks_that_agree_are_not_spoken_of() -> None:
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
-    """A sender whose clock is ahead or behind is named with its host and the difference; no other
-    sender is, and our clock is good."""
+    """A sender whose clock is ahead or behind is named with its host and the difference. No other
+    sender is named, and our clock counts as right."""
     found = Site().live(GOOD | {agent(2): ahead_ms})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", ahead_ms)]
     assert not found.is_ours_wrong
@@ -136,8 +137,8 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """If most senders differ from our clock, our clock is wrong. Another sender that is wrong, too,
-    is measured by the time that our clock should show."""
+    """If most senders differ from our clock, our clock is wrong. If one sender's clock is wrong as
+    well, its difference is measured from the time that our clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -319,8 +320,8 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """A host that reports by a clock far behind is called behind, not silent, in hosts, gate,
-    report and page. It is still missed, because its seals are old. Once it stops reporting, it is
-    silent."""
+    report and page. The host still counts as missed, because its seals are old. Once it stops
+    reporting, it is called silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -376,8 +377,8 @@ def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
 
 @promise("clocks due")
 def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
-    """When a host's clock and ours are ahead by the same time, no bucket is called complete too
-    early."""
+    """When a host's clock and ours are ahead by the same time, no bucket is called complete before
+    it is over."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     others = {agent(2): 0, agent(3): 0, BROKER: 0}
@@ -399,8 +400,9 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin waits until its counter is heard by our clock. The
-    counter's own clock, which may be ahead, does not count."""
+    """A bucket of records without origin waits until its counter is heard at a time at which, by
+    our clock, the bucket is over. The counter's own clock may be ahead, and is not used for
+    that."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()
@@ -420,8 +422,8 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
     """With LogAppendTime a seal by a clock that was ahead proves nothing beyond the broker's time,
-    even for a collector that reads it a day later. Without LogAppendTime such a collector believes
-    the seal."""
+    even for a collector that reads it a day later. Without LogAppendTime a collector that reads the
+    seal a day later believes it."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -440,8 +442,8 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
     """An older copy of a state continues while its clock is an hour behind: the buckets up to the
-    moment when its seal came are unknown. A store made anew later knows only the seal's own
-    time."""
+    moment when its seal came are unknown. In a store made anew later, only the seal's own time is
+    known."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)

@@ -93,8 +93,8 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
     """A loss counts against every bucket that its agent touched since its seal. When a log of
-    yesterday is read today and a record is refused for good, nobody knows its time, but its
-    neighbours were of yesterday."""
+    yesterday is read today and a record is refused for good, nobody knows the record's time, but
+    the records beside it were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -111,7 +111,7 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
 @pytest.mark.parametrize("loser", [1, 2])
 def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
     """A loss does not count against an old bucket that its agent did not touch since the seal, even
-    if others counted there meanwhile."""
+    if other agents counted in that bucket meanwhile."""
     lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
         Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
@@ -133,7 +133,7 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
     """A loss also counts against the buckets touched between the agent's look at its files and its
-    seal. Lines delivered then, and lines lost beside them, may be newer than the look."""
+    seal. Lines that were delivered or lost in that time may be newer than the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -183,8 +183,8 @@ def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
 
 
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
-    """A loss counts against a bucket that the new epoch touched since its seal, even if the epoch
-    before touched it long ago."""
+    """A loss counts against a bucket that the new epoch touched since its seal, even if the
+    previous epoch touched that bucket long before."""
     new = replace(_agent(1), epoch=2)
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
@@ -203,7 +203,7 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # it would be open for ever
+    assert judge(uncounted, policy, NOW) == []  # otherwise the bucket would be open for ever
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:

@@ -76,7 +76,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """app1 wrote five lines, its agent sealed behind the bucket, and the broker counted them."""
+    """app1 wrote five lines, its agent sealed after the end of their bucket, and the broker counted
+    them."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -95,8 +96,8 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven when it sealed behind the bucket and the tiers counted alike. That takes
-    seconds after the bucket's end, and does not wait for its lateness."""
+    """A host is proven when its agent sealed after the end of the bucket and the tiers counted
+    alike. That takes seconds after the bucket's end; the lateness of lines is not waited for."""
     assert reasons(good()) == ""
 
 
@@ -212,7 +213,7 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
     """A host needs no seal of a topic's old id once the topic was made again and the agent seals
-    the new one."""
+    the new topic."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
@@ -220,8 +221,8 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
-    """Waiting for a host that no roster names and nobody heard is a usage error; a host of the
-    roster is late instead."""
+    """Waiting for a host that no roster names and nobody heard is a usage error; a host that only
+    the roster names counts as late."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -237,8 +238,8 @@ def test_nobody_waits_for_a_retired_host() -> None:
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """Each topic of a host is proven in its own tiers. A gate that asks for mirror waits for a
-    mirrored topic, but not for ever for a topic that is exempt from mirror."""
+    """Each topic of a host is proven in its own tiers. If the gate requires the mirror tier, it
+    waits for topics that are mirrored, and not for a topic that is exempt from mirror."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
@@ -253,8 +254,8 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """A dead agent whose clock was ahead proves nothing for the agent that began after it, when the
-    clock was set back and the state was lost."""
+    """When a host's clock was set back and its state lost, the seals of the dead agent, whose clock
+    was ahead, prove nothing for the agent that began after it."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""
@@ -269,8 +270,8 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
-    """A host that the roster has in two clusters must be proven in both; a cluster that it was in
-    before does not matter."""
+    """A host that the roster has in two clusters must be proven in both; a cluster in which it was
+    last heard long before does not matter."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
@@ -325,9 +326,9 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """If a host is proven since a moment, its newest agent has sealed each topic behind that
-    moment's bucket. Its part of each due bucket since then is complete, or lacks only a seal that
-    is late enough."""
+    """If a host is proven since a moment, its newest agent has sealed each topic after the end of
+    that moment's bucket. In each due bucket since then, the host's part is complete, or lacks only
+    a seal that is late enough."""
     entries = (
         []
         if topics is None

@@ -136,7 +136,8 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     """An agent that began later counts beside the one heard last, whose clock may have been ahead,
-    until the later one is silent. Until then a topic is sealed when both have sealed it."""
+    until the agent that began later is silent. Until then a topic counts as sealed when both agents
+    have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -156,8 +157,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """An agent counts until it is silent by our clock, too. Otherwise it would be hidden by another
-    agent whose clock was far ahead."""
+    """An agent counts until it is silent by our clock as well. Otherwise another agent, whose clock
+    was far ahead, would hide it."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -192,8 +193,8 @@ def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
 
 
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
-    """From the number that came with two contents on, an agent's seals do not count: a copy may
-    have sent them."""
+    """If an agent's message number came with two contents, its seals from that number on do not
+    count, because a copy may have sent them."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
     said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
     for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):

@@ -1,5 +1,5 @@
-"""Which agents of a host are waited for, whatever their clocks say: the order of the log
-decides."""
+"""Which agents of a host are waited for, whatever their clocks say. The order of their messages in
+the log tells which agent is the newest."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """The agent that began last is waited for, silent or not, however far ahead the clock was when
-    the agent before it died."""
+    """The agent that began last is waited for, silent or not, however far ahead the previous
+    agent's clock was when that agent died."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -92,7 +92,7 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If an old state is restored, its agent is waited for beside the one that began later, until
-    the later one is silent by our clock, too."""
+    the later one is silent by our clock as well as by its own."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -106,8 +106,8 @@ def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahe
 def test_two_machines_that_are_called_alike_are_both_waited_for(
     names: str, is_stored: bool
 ) -> None:
-    """Two machines with one host name are both waited for, however long one has been silent and
-    whatever their clocks say."""
+    """Two machines with one host name are both waited for, however long one of them has been silent
+    and whatever their clocks say."""
     senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
     spoken = [senders[name] for name in names.replace(" ", "")]
     said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
@@ -184,8 +184,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """What a replaced agent left unread was written before the next agent began, by the next
-    agent's clock, unless the clock was set back."""
+    """By the next agent's clock, what a replaced agent left unread was written before the next
+    agent began, unless the clock was set back."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -209,8 +209,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket waits for the agent that began last, even if that agent died, too. Seals of the
-    agent before it, by a clock that was ahead, prove nothing for it."""
+    """A bucket waits for the agent that began last, even if that agent is dead as well. Seals of
+    the agent before it, by a clock that was ahead, prove nothing for it."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
     [found] = verdicts(folded(said), POLICY, NOW)
@@ -224,8 +224,8 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
 @promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
-    """A seal by a clock that was ahead proves nothing after the moment at which it was taken:
-    nobody has read the lines of that time."""
+    """A seal by a clock that was ahead proves nothing about the time after the moment at which we
+    took the seal, because nobody has read the lines of that time yet."""
     died_ms = NOW - HOUR
     bucket = died_ms + HOUR // 2
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)

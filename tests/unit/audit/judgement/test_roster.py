@@ -27,7 +27,7 @@ hosts:
 
 
 def written(folder: Path, text: str = GOOD) -> Path:
-    """Puts the file into its place as a template does: a new file under the old name."""
+    """Puts the file into its place as a configuration tool does: a new file under the old name."""
     path, fresh = folder / "roster.yml", folder / "roster.new"
     fresh.write_text(text)
     os.replace(fresh, path)

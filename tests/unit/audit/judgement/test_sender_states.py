@@ -42,8 +42,8 @@ def test_a_loader_is_not_silent_between_its_loads() -> None:
 
 @pytest.mark.parametrize(("hours", "late"), [(34, False), (35, True)])
 def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, late: bool) -> None:
-    """An output is late when even the newest load of all its topics is older than the schedule. One
-    topic alone is never late, because a topic without new records is not loaded."""
+    """An output is late when the newest load among all its topics is older than the schedule
+    allows. One topic alone is never late, because a topic without new records is not loaded."""
     found = states(replace(POLICY, loads_every_ms=24 * HOUR), hours * HOUR)
     for name in ("/lake/dc1.logs", "/lake/dc1.quiet"):
         assert found[name].words.startswith("late: ") is late

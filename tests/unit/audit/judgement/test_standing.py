@@ -116,8 +116,8 @@ def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
 
 
 def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
-    """Lines that agents reject are in a topic of their own. Their share is that of all lines of the
-    agents."""
+    """Lines that agents reject are in a topic of their own. Their share is computed from all lines
+    of the agents, rejected and delivered."""
     few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
     assert _judged(few, few).warned == 0
     many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
@@ -134,8 +134,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """A recount's finding stays, and the report is not good, until a later recount of that output
-    agrees."""
+    """If a recount found differences, the report is not good until a later recount of the same
+    output agrees."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:
@@ -189,7 +189,7 @@ def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
 
 @promise("6 losses")
 def test_a_loss_is_listed_where_no_line_arrived() -> None:
-    """A loss is listed even where its bucket has no counts: the report does not call all buckets
+    """A loss is listed even if its bucket has no counts, so the report does not call all buckets
     complete."""
     ledger = Ledger()
     loss = Loss(LOGS, 7, 3, 0, None, Certainty.LOST, "it vanished", 4 * SIZE, 5 * SIZE)

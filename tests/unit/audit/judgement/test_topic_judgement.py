@@ -278,7 +278,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
     """No bucket between a lost agent's last seal and the new agent's first message is complete,
-    even where the new one counted all of it, unless the old agent sent its last word."""
+    even where the new agent counted all of it, unless the old agent sent its last word."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
@@ -288,7 +288,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never named it
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never named this topic
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
@@ -310,8 +310,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """Only the topics asked for are judged; the evidence also holds other topics, which this
-    judgement needs."""
+    """Only the topics asked for are judged; the evidence also contains other topics, which a
+    judgement of these topics needs."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)

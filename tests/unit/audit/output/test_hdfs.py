@@ -15,13 +15,14 @@ class _Status(NamedTuple):
 
 
 class _Client:
-    """Directories by path; a directory that is listed but gone already is None."""
+    """A client whose directories are given by path; None stands for a directory that is listed but
+    gone by the time it is read."""
 
     def __init__(self, tree: dict[str, list[_Status] | None]) -> None:
         self._tree = tree
 
     def list_status(self, path: str, recursive: bool = False) -> list[_Status]:
-        assert not recursive  # it would end at the first directory that is gone
+        assert not recursive  # a client that lists all at once fails at the first such directory
         found = self._tree.get(path)
         if found is None:
             raise FileNotFoundError(path)
@@ -35,8 +36,8 @@ def _output(tree: dict[str, list[_Status] | None]) -> HdfsOutput:
 
 
 def test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another() -> None:
-    """A directory that goes away during the listing hides no file of another directory: a recount
-    that missed them would be wrong."""
+    """A directory that goes away during the listing hides no file of another directory, because a
+    recount that missed such files would be wrong."""
     tree: dict[str, list[_Status] | None] = {
         "/out/logs": [
             _Status("/out/logs/dt=1", True), _Status("/out/logs/dt=2", True),

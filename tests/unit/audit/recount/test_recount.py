@@ -61,7 +61,7 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """A committed load of one file; `said` is how many records the tiers claim."""
+        """Makes a committed load of one file; the tiers claim to have counted `said` records."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -198,7 +198,7 @@ def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None
     where hdfs has counted more records than there are rows, or agents fewer."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
-    for times, origins in later:  # of a bucket that has rows, and of one that has none
+    for times, origins in later:  # lines of a bucket that has rows, and of one without
         output.agent.add(LOGS, times, origins)
     assert recount_report.is_good(output.compared())
     output.hdfs.add(LOGS, *later[1])
@@ -363,8 +363,8 @@ def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
 
 
 def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
-    """An output is compared with the counts of its newest epoch, which replace those of an older
-    epoch."""
+    """An output is compared with the counts of its newest epoch, which replace the counts of an
+    older epoch."""
     output.load(0, 10)
     *_, hdfs = output.messages()
     removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
@@ -411,7 +411,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """A topic without manifests is reported under the name of the output that counted it, even if
-    its counts are older than the hours that are recounted."""
+    that output's counts are older than the hours that are recounted."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -461,7 +461,7 @@ def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
 
 
 def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
-    """A file that two manifests name is a fault: one of the loads has no rows of its own."""
+    """A file that two manifests name is a fault: one of the two loads has no rows of its own."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.loads += 1
@@ -514,8 +514,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """Buckets loaded during a recount are left to the next one, which judges them; this one judges
-    all others."""
+    """Buckets loaded during a recount are left to the next one, which judges them; this recount
+    judges all other buckets."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()

@@ -119,7 +119,7 @@ def test_what_comes_later_is_not_covered() -> None:
     ]
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
-    assert found.word == "incomplete (lost, accepted)"  # as the sentence and the metrics count it
+    assert found.word == "incomplete (lost, accepted)"  # the word in sentence and metrics
     again = acceptances.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
@@ -146,8 +146,8 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """A revocation takes back all acceptances of a bucket, also a second person's and those that
-    cover nothing any more."""
+    """A revocation takes back all acceptances of a bucket, including those of a second person, and
+    those that cover nothing any more."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
@@ -220,8 +220,8 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """Unknown and incomplete buckets can be accepted, because they may stay so: a host is gone, or
-    offsets expired before the load."""
+    """Unknown and incomplete buckets can be accepted, because they may stay unknown or incomplete
+    for ever, for example if a host is gone, or if offsets expired before the load."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -263,8 +263,8 @@ def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     ],
 )  # fmt: skip
 def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ...]) -> None:
-    """A retired output that is short keeps no bucket incomplete where a newer one has the records;
-    the reason shows it as retired."""
+    """A retired output that is short does not make a bucket incomplete if a newer output has the
+    records. The reason shows the output as retired."""
     both = said(3, 5)
     assert bucket(both).status is Status.INCOMPLETE
     found = bucket(both, replace(POLICY, retired_places=texts))
@@ -329,7 +329,8 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
 
 @promise("6 acceptance")
 def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
-    """An acceptance of an unconfirmed count does not cover what is counted later."""
+    """An acceptance of a count that nothing confirms does not cover records that are counted
+    later."""
     policy = replace(POLICY, retired_places=("broker", "hdfs"))
     seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
     assert bucket(seen, policy).is_accepted
@@ -412,7 +413,7 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 
 @promise("6 acceptance")
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
-    """An acceptance of a broken chain does not cover what is counted later."""
+    """An acceptance of a broken chain does not cover records that are counted later."""
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
@@ -430,8 +431,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
-    """A message retires a place as the setting does, in every window of the evidence, until it is
-    revoked."""
+    """A message retires a place as the setting does, in every window of the evidence, until the
+    retirement is revoked."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE

@@ -90,8 +90,8 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """An outbox of more bytes than a producer holds is sent as room comes, in order: after a long
-    backlog its owner would otherwise never publish anything again."""
+    """An outbox of more bytes than a producer holds is sent as room comes, in order. Otherwise the
+    outbox's owner would never publish anything again after a long backlog."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
     producer = MemoryProducer(cluster)
     producer.room = 2
@@ -100,8 +100,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When a batch is refused, the batches behind it are taken back; a later try sends all of them
-    in order."""
+    """When a batch is refused, the later batches are taken back; a later try sends all of them in
+    order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
@@ -135,8 +135,8 @@ def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
 
 
 def test_the_newest_own_message_is_found_behind_many_others() -> None:
-    """A producer finds its newest message behind thousands of others by searching further and
-    further back."""
+    """A producer finds its newest message even if thousands of other messages follow, because it
+    searches further and further back."""
     cluster = _cluster()
     payloads = [_beat("me", 1, 5), _beat("me", 2, 3), *[_beat("other", 9, 9)] * 4_000, b"junk, me"]
     assert _publisher(cluster, ListOutbox(payloads)).flush(10)
@@ -153,16 +153,16 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
 @promise("1 restored state")
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
-    """A state older than its own messages is refused: a restored copy must not use numbers
-    again."""
+    """A state older than its own messages is refused, because a restored copy must not use the same
+    numbers again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
 
 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
 def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
-    """A state is used if it is as new as its messages, or newer only by what its outbox still
-    holds."""
+    """A state is used if it is as new as its messages, or newer only by the messages that are still
+    in its outbox."""
     check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
     check_restored(None, epoch, number, "The state in /x")
 

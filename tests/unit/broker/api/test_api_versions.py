@@ -26,7 +26,7 @@ UNKNOWN = st.integers(-(1 << 15), -1) | st.integers(4, (1 << 15) - 1)
 
 
 class World:
-    """What the handler needs from a broker and from the loop."""
+    """Stands in for what the handler needs of a broker and of the loop."""
 
     def __init__(self) -> None:
         ranges = registry.ranges()

@@ -39,7 +39,7 @@ class Exchange:
 
 
 class Broker:
-    """What a fetch needs from the broker, around two partitions."""
+    """Stands in for what a fetch needs of the broker; it has two partitions."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -94,7 +94,7 @@ def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
 
 @promise("4 watermark")
 def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
-    """A fetch returns only records below the high watermark, also when the fetch expires."""
+    """A fetch returns only records below the high watermark, even when the fetch expires."""
     delayed = broker.parked(BATCH_BYTES, PARTITION)
     broker.world.produce(b"a")
     delayed.expire()

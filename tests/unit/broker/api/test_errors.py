@@ -11,8 +11,8 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only the mirror gets it, and stops the partition with this reason
-    producer_state.SnapshotDamaged,  # never leaves the log, which makes the snapshot again
+    store.TooManyGaps,  # only the mirror gets it, and stops the partition
+    producer_state.SnapshotDamaged,  # the log itself makes the snapshot again
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised
 }

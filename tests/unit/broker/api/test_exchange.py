@@ -38,7 +38,7 @@ def answer(member_id: str) -> Loop:
 
 def test_an_answer_that_cannot_be_written_closes_its_connection_alone() -> None:
     """An answer that cannot be encoded closes its own connection only. A timer may send such an
-    answer, and an exception there would end the loop and with it the broker."""
+    answer. An exception in a timer would end the loop, and the broker with it."""
     loop = answer("m" * 40_000)
     assert (loop.sent, loop.dropped) == ([], ["failed"])
     loop = answer("m")

@@ -158,9 +158,9 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
-    """An answer about a missing topic is not cached, because each request may create the topic. The
-    first request may have come while ZooKeeper was away, and nothing that goes into the answer has
-    changed since."""
+    """An answer about a missing topic is not cached, because each request may create the topic. If
+    the first request came while ZooKeeper was away, a later one must create the topic, although
+    nothing that goes into the answer has changed since."""
     world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
     world.broker.topics.session.is_connected = False
@@ -198,7 +198,8 @@ class Asking:
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Runs an action until it reports its end; from then on clients may see its effect."""
+        """Runs an action until it reports that it is done; from then on clients may see its
+        effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         while not outcomes:

@@ -51,7 +51,7 @@ class Answers:
 
 
 class Broker:
-    """What a run needs from the broker, around one partition."""
+    """Stands in for what a run needs of the broker; it has one partition."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -125,7 +125,8 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """The answer to a request that differs comes between the answers of the runs around it."""
+    """A request that differs ends the run: its answer comes after the answers of that run and
+    before those of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)
@@ -139,7 +140,8 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
-    """A bad batch enters neither log, run nor counts; the good batches around it are stored."""
+    """A run does not take a bad batch, which is neither stored nor counted; the good batches around
+    it are stored."""
     broker.learn(1)
     bad = batch()
     bad[-1] ^= 1

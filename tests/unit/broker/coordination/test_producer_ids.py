@@ -19,7 +19,7 @@ class Blocks:
 
 @promise("3 producer ids")
 def test_ids_come_from_the_block_in_order_and_once() -> None:
-    """Producer ids come from one block until it is used up, then from the next; none comes
+    """Producer ids come from one block until it is used up, then from the next; no id is given
     twice."""
     blocks, given = Blocks(), []
     ids = ProducerIds(blocks)
@@ -37,7 +37,8 @@ def test_ids_come_from_the_block_in_order_and_once() -> None:
 
 
 def test_without_a_block_everybody_is_told() -> None:
-    """When no block can be had, everybody who waits gets the error; the next request asks again."""
+    """When no block can be had, every request that waits gets the error; the next request asks for
+    a block again."""
     blocks, given = Blocks(), []
     ids = ProducerIds(blocks)
     ids.give(given.append)

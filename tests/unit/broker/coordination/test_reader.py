@@ -99,7 +99,8 @@ def test_only_what_changed_is_read_again() -> None:
 
 @pytest.mark.parametrize("error", [ConnectionLoss(), RetryFailedError("too many attempts")])
 def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
-    """A watch fires once; the node that changed is read again even if the first attempt failed."""
+    """A watch fires only once. So the broker keeps in mind which node changed, and reads it again
+    even if the first attempt failed."""
     world = World()
     world.catalog()
     world.nodes.put(STATE, documents.state(PartitionState(1, 4, (1,))))
@@ -125,8 +126,8 @@ def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None
 
 
 def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
-    """A topic whose node becomes unreadable stays as it was, and its partitions are served; a new
-    topic with an unreadable node is ignored."""
+    """A topic whose node becomes unreadable stays in the catalog as it was, and its partitions are
+    served; a new topic with an unreadable node is ignored."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.put(documents.topic_path("logs"), b"not JSON")
@@ -136,8 +137,8 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
 
 def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
     """If the controller's session ends just as its node is read, this broker takes its place.
-    Otherwise nobody would hear of the end, and clients that ask for the controller would wait until
-    something else changes."""
+    Otherwise no broker would notice that the controller is gone, and clients that ask for the
+    controller would wait until something else changes."""
     world = World()
     there = [documents.controller(7, 0)]
 

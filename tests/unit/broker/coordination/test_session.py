@@ -86,7 +86,7 @@ def test_what_zookeeper_refuses_is_tried_again(
 
 
 class Tree:
-    """The nodes that the store's operations need, and their versions."""
+    """Stands in for ZooKeeper: the nodes that the store's operations need, and their versions."""
 
     def __init__(self, **nodes: bytes) -> None:
         self.nodes = nodes
@@ -124,8 +124,8 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
-    """A late deletion finds its mark gone, since somebody else finished it, and leaves alone the
-    topic that has the name now."""
+    """A late deletion finds that its deletion mark is gone, because another broker finished the
+    deletion. It leaves alone the topic that has the name by then."""
     topic_id = uuid.uuid4()
     tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
@@ -136,7 +136,7 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """A caller that means the deleted topic gets TopicGone, and the new topic of that name is
+    """A caller that names the deleted topic's id gets TopicGone, and the new topic of that name is
     unchanged."""
     tree: Any = Tree(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.nodes)
@@ -150,7 +150,7 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
 @promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
     """No producer id is given out twice. A new block is above all earlier blocks and above every id
-    in our logs, also where ZooKeeper was restored from an older state."""
+    in our logs, even if ZooKeeper was restored from an older state."""
     path = documents.PRODUCER_ID_BLOCK
     tree: Any = Tree(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)

@@ -13,8 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache knows a group's offsets only once all of them were read; a commit alone is not
-    enough."""
+    """The cache knows a group's offsets only once all of them were read; a single commit does not
+    make the group known."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
@@ -49,8 +49,9 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metadata counts towards the limit of the cache, also when it comes later: few offsets with
-    much metadata take the room of many without. A replaced offset gives its room back."""
+    """Metadata counts towards the limit of the cache, even if a later commit brings it, because few
+    offsets with much metadata need as much memory as many without. When an offset is replaced, its
+    size is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

@@ -113,8 +113,8 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
-    """If a group is deleted while requests wait for it, those behind the deletion get the group
-    that is there afterwards: no request is left with a deleted group."""
+    """If a group is deleted while requests wait for it, the requests queued after the deletion get
+    the group that exists afterwards. So no request works on a deleted group."""
     world = World()
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
@@ -171,8 +171,8 @@ def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unreadable_group_is_not_begun_anew() -> None:
-    """Commits to a group whose node cannot be read are refused, since its generation is not
-    known."""
+    """Commits to a group whose node cannot be read are refused, because nobody knows the group's
+    generation."""
     world = World()
     world.commit()
     world.jobs.loads.pop()(b"nonsense")
@@ -181,7 +181,7 @@ def test_an_unreadable_group_is_not_begun_anew() -> None:
 
 
 def test_a_commit_is_answered_when_it_is_stored() -> None:
-    """A commit is answered once it is stored, or gets a retriable error when it could not be
+    """A commit is answered once it is stored, or gets a retriable error if it could not be
     stored."""
     world = World()
     member = world.stable()
@@ -210,8 +210,8 @@ def test_what_a_commit_without_answer_came_to_is_read() -> None:
 
 
 def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
-    """Offsets of a group without members are read each time. Others may write them: an
-    administrator, or consumers that coordinate through ZooKeeper."""
+    """Offsets of a group without members are read each time. Others may have written them in
+    ZooKeeper: an administrator, or consumers that coordinate through ZooKeeper."""
     world = World()
     world.loaded()
     for _ in range(2):
@@ -220,8 +220,8 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION: the
-    group's offsets may have expired long ago."""
+    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION: the group
+    may have expired long ago, together with its offsets."""
     world = World()
     world.loaded()
     world.commit("m", 3)
@@ -245,7 +245,7 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """An empty group is forgotten only once it is stored as empty: ZooKeeper may still have a
+    """An empty group is forgotten only once it is stored as empty: until then ZooKeeper may have a
     generation with members."""
     world = World()
     member = world.stable()
@@ -276,8 +276,8 @@ def test_a_silent_member_is_out_by_the_timer() -> None:
 
 
 def test_a_stop_answers_everybody() -> None:
-    """When the broker stops, every request is answered, also those that wait for a group to be
-    read; later requests are refused."""
+    """When the broker stops, every request is answered, including requests that wait for a group to
+    be read; later requests are refused."""
     world = World()
     world.stable()
     joining = Joining(
@@ -317,8 +317,8 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """If our own consumers register after the broker looked for them, no member of the new
-    generation gets an assignment, and all may join again."""
+    """If consumers of our own register in ZooKeeper after the broker looked for them, no member of
+    the new generation gets an assignment, and all members have to join again."""
     world = World()
     world.loaded()
     world.join()
@@ -334,7 +334,7 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
     """A commit belongs to the topic that had the name when the commit came, even if the commit
-    waited for its group. The same holds for cached offsets."""
+    waited for its group. Cached offsets belong to that topic, too."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
@@ -357,7 +357,7 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
     """A group whose members were too many to be stored is stored again as empty, so that nobody
-    takes them for active for ever."""
+    takes these members for active for ever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')

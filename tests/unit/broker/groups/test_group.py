@@ -110,8 +110,8 @@ def test_a_new_group_waits_for_more_members() -> None:
 
 
 def test_an_assignment_is_told_when_it_is_stored() -> None:
-    """A member gets its assignment only once it is stored, so that no member hears of an assignment
-    that a crash could take back."""
+    """A member gets its assignment only once it is stored, so that a crash cannot take back an
+    assignment that a member knows."""
     world = World()
     joined = world.joined("a")
     world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
@@ -123,8 +123,8 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
     """A generation commits nothing before it has an assignment, not even once the next generation
-    is being prepared. After a crash the group would go on with a lower number, and an older commit
-    would follow this one."""
+    is being prepared. Otherwise, after a crash, the group would go on with a lower generation
+    number, and a commit of an older generation could replace this one."""
     world = World()
     member = world.stable()
     world.join("second")
@@ -184,8 +184,8 @@ def test_who_waits_to_join_is_not_silent() -> None:
 
 
 def test_who_was_given_an_id_is_waited_for() -> None:
-    """A rebalance waits for a client that was given a member id. Otherwise the client's return
-    would end the new generation at once."""
+    """A rebalance waits for a client that was given a member id. Otherwise the client would come
+    back just after the rebalance, and so end the new generation at once."""
     world = World()
     member = world.stable()
     given = world.joined("new", known_id_needed=True)
@@ -195,8 +195,8 @@ def test_who_was_given_an_id_is_waited_for() -> None:
 
 
 def test_the_timer_is_set_for_whatever_ends_first() -> None:
-    """The group's timer is set for the earliest deadline: that of a member id that was given out,
-    or that of a generation that is not completed."""
+    """The group's timer is set for the earliest deadline: that of a member id that was given out
+    and not used yet, or that of a generation in which not every member has synced."""
     world = World()
     given = world.joined("a", known_id_needed=True, session_timeout_s=7)
     assert world.group.deadline() == 7
@@ -230,7 +230,7 @@ def test_a_silent_member_is_out_after_its_session_timeout() -> None:
 
 
 def test_zombies_are_refused() -> None:
-    """Commits of unknown members get UNKNOWN_MEMBER_ID, those of an old generation
+    """Commits of unknown members get UNKNOWN_MEMBER_ID, commits of an old generation get
     ILLEGAL_GENERATION."""
     world = World()
     member = world.stable()
@@ -373,7 +373,7 @@ def test_a_restored_group_goes_on() -> None:
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
     """A crash may restore the id of a static member that had just been replaced. So the new member
-    is told to join again, and is not fenced, until the restored id is heard."""
+    is told to join again, and is not fenced, until a request with the restored id comes."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")

@@ -39,7 +39,7 @@ class World:
         self.told: list[SkidwayError | None] = []
 
     def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
-        """Notes the job that the work would carry out."""
+        """Notes the job instead of carrying it out."""
         seen: list[Job] = []
 
         class Spy:
@@ -116,9 +116,10 @@ def test_jobs_keep_a_pace() -> None:
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """A thousand groups that commit once a second make at most 1 / PACE_S jobs a second, and fewer
-    the slower ZooKeeper answers. No commit is answered before ZooKeeper has answered, none waits
-    for more than two jobs, and no more offsets wait than were committed in that time."""
+    """A thousand groups that commit once a second lead to at most 1 / PACE_S jobs a second, and to
+    fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and none
+    waits for more than two jobs. At no time do more offsets wait than were committed in the time of
+    two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -172,8 +173,8 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """When ZooKeeper does not answer, commits, stores, loads, reads and counts of the job all get
-    the error; the next job is tried again."""
+    """When ZooKeeper does not answer, everything in the job gets the error: commits, stores, loads,
+    reads and counts. The next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -192,8 +193,8 @@ def test_silence_is_told_to_everybody() -> None:
 
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
-    """If one caller's callback raises, the others of the same job are still answered, waiting
-    commits go on, and the exception is raised afterwards."""
+    """If one caller's callback raises, the other callers of the same job are still answered, and
+    waiting commits are still written. The exception is raised afterwards."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 
@@ -236,8 +237,8 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
 
 
 def test_a_closed_queue_answers_and_does_nothing_more() -> None:
-    """A closed queue answers all commits with an error, also those under way, and starts no further
-    job."""
+    """A closed queue answers all commits with an error, including commits under way, and starts no
+    further job."""
     world = World()
     world.commit("g", 1)
     world.run_timers()

@@ -40,7 +40,7 @@ def test_there_and_back() -> None:
 
 def test_a_large_group_is_stored_without_its_members() -> None:
     """A group too large for a node is stored with its generation and the number of its members, but
-    without the members, who join again."""
+    without the members themselves. They have to join again."""
     content = encode(record(member(BYTES_MAX)))
     assert len(content) < BYTES_MAX
     assert decode("path", content) == replace(record(), omitted=1)

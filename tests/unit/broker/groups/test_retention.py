@@ -67,8 +67,9 @@ def test_a_group_with_members_is_kept() -> None:
 
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
-    """A group that was never seen empty is first marked as empty, and its offsets expire later. The
-    same goes for a group whose consumers registered and left in ZooKeeper since the last look."""
+    """A group that was never seen empty is first marked as empty, and its offsets expire later. A
+    group whose consumers registered in ZooKeeper and left since the last look is marked as empty
+    anew."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)

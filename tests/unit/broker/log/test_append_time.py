@@ -15,7 +15,8 @@ STAMPED = LogConfig(append_time=True)
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None:
-    """With LogAppendTime the header gets type, time and a right CRC; the records stay unchanged."""
+    """With LogAppendTime the batch's header gets the timestamp type, the time of appending and a
+    new CRC. The records stay unchanged."""
     log = open_in(tmp_path, STAMPED)
     sent = batch(b"a", b"b", timestamps=[5, 9], codec=codec)
     body = bytes(sent[61:])

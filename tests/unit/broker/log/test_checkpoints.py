@@ -26,8 +26,8 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """A damaged or missing checkpoint counts as empty. It only saves work: without it more of the
-    log is read, and nothing is lost."""
+    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work: without it
+    more of the log is read, and nothing is lost."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))
     assert checkpoints.read_offsets(path) == {}
@@ -52,7 +52,8 @@ def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
 
 
 def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
-    """Topic ids are 22 characters of URL-safe base64, as in Kafka, also in partition.metadata."""
+    """Topic ids are 22 characters of URL-safe base64, as in Kafka, and are written like that in
+    partition.metadata as well."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     assert checkpoints.encode_id(topic_id) == "EjRWeJq83vASNFZ4mrze8A"
     checkpoints.write_partition_metadata(tmp_path, topic_id)

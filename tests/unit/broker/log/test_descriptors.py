@@ -70,8 +70,8 @@ def test_no_descriptor_left_refuses_and_passes(
 
 
 def test_the_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process raises its descriptor limit as far as the machine allows; segments may use half,
-    clients the rest."""
+    """The process raises its descriptor limit as far as the machine allows; segments may use half
+    of the descriptors, and clients the rest."""
     limits = [(1024, 4096)]
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: limits[-1])

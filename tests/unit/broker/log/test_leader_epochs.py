@@ -28,8 +28,8 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The answer for an epoch has the largest known epoch that is not above it, and the offset at
-    which the next one begins."""
+    """The answer for an epoch has the largest known epoch that is not higher, and the offset at
+    which the next known epoch begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 
@@ -43,8 +43,8 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """Epochs that lie outside of the log are dropped at both ends; the epoch of the log start keeps
-    its own start offset."""
+    """Epochs that lie outside of the log are dropped at both ends; the epoch to which the log start
+    belongs keeps its own start offset."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))
@@ -84,7 +84,7 @@ EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
 def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
-    """Epochs are recovered after any stop, also if their file is missing, damaged or old."""
+    """Epochs are recovered after any stop, even if their file is missing, damaged or old."""
     with_epochs(tmp_path)
     path = tmp_path / names.LEADER_EPOCHS
     assert read(tmp_path) == list(EXPECTED)
@@ -93,7 +93,7 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # only epochs behind the recovery point can be missing
+        return  # a file lacks at most epochs above the recovery point
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 
@@ -120,7 +120,7 @@ def test_an_epoch_that_was_not_written_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
-    """When the log start rises, the epochs in front of it are forgotten."""
+    """When the log start rises, the epochs that end before the new log start are forgotten."""
     with_epochs(tmp_path)
     log = open_in(tmp_path, clean=True)
     log.start_at(5)
@@ -129,7 +129,7 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
 
 def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
     """A mirror keeps the leader epochs of its source: they are in the copied bytes, and consumers
-    of the mirror ask with them."""
+    of the mirror name them in their requests."""
     log = open_in(tmp_path, LogConfig(contiguous=False))
     for epoch, base in ((3, 10), (3, 11), (7, 20)):
         data = batch(b"x")

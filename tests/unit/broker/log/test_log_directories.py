@@ -30,7 +30,7 @@ class Later:
         self.jobs.append((work, done))
 
     def run(self) -> None:
-        """Runs all jobs, also those that follow from them."""
+        """Runs all jobs, including those that these jobs add."""
         while self.jobs:
             work, done = self.jobs.pop(0)
             done(timed(work))
@@ -82,8 +82,8 @@ def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> None:
-    """A directory that cannot be used is offline from the start and the others work; without any
-    other the broker does not start."""
+    """A directory that cannot be used is offline from the start, and the others work. If no
+    directory can be used, the broker does not start."""
     (tmp_path / "file").touch()
     with pytest.raises(SkidwayError, match="file"):
         World(tmp_path / "file")
@@ -95,8 +95,8 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
-    """When a directory fails, its partitions stop with the reason, and new ones go to the others. A
-    stop marks only the others as cleanly shut down."""
+    """When a directory fails, its partitions stop with the reason, and new ones go to the others.
+    When the broker stops, it marks only the other directories as cleanly shut down."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 4)
     failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))
@@ -163,8 +163,8 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
-    """A topic created again begins at offset 0: its name leaves the checkpoint files before its new
-    directory exists."""
+    """A topic created again begins at offset 0, because its name is removed from the checkpoint
+    files before its new directory exists."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

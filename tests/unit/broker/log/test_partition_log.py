@@ -18,8 +18,8 @@ from support.promises import promise
 
 
 def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
-    """Each batch gets the offsets behind the last one; apart from offset and epoch its bytes
-    stay."""
+    """Each batch gets the offsets that follow those of the previous batch. Apart from offset and
+    epoch its bytes stay unchanged."""
     log = open_in(tmp_path)
     sent = batch(b"a", b"b", b"c")
     assert append(log, bytearray(sent), epoch=7) == 0
@@ -35,7 +35,7 @@ def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
 def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
     """Batches of one turn come into the file together, when the turn is written."""
     log = open_in(tmp_path)
-    for _ in range(2000):  # more than one pwritev can take
+    for _ in range(2000):  # more batches than one pwritev can take
         put(log, batch(b"x"))
     assert stored(tmp_path) == []
     log.write()
@@ -68,7 +68,8 @@ def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
 
 
 def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Path) -> None:
-    """The flush after a roll makes the old file, the new file and the directory's names durable."""
+    """The flush after a roll makes the old file, the new file and the names in their directory
+    durable."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -245,7 +246,7 @@ def test_a_full_disk_takes_nothing_by_half(
 def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a roll fails, the batches before it in the turn are stored, and those behind it are
+    """When a roll fails, the batches before it in the turn are stored, and those after it are
     refused."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     put(log, sized(150))
@@ -267,7 +268,7 @@ def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
 
 
 def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
-    """A reader that holds a range of a segment can read it to its end, also after retention has
+    """A reader that holds a range of a segment can read it to its end, even after retention has
     deleted the segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
@@ -325,8 +326,8 @@ def test_what_was_not_touched_is_not_written_again(
 
 
 def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
-    """After an unclean start, a clean stop writes what recovery found, although nothing was
-    appended."""
+    """After an unclean start, a clean stop writes everything that recovery found, even if nothing
+    was appended since."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)

@@ -29,7 +29,8 @@ def decide(
 
 
 def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
-    """Retention deletes segments from the front, up to the first one whose last append is young."""
+    """Retention deletes segments from the oldest on, and stops at the first one whose last append
+    is younger than the limit."""
     assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
     assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
 
@@ -101,7 +102,7 @@ class AtOnce:
 
 @promise("4 append time")
 def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
-    """Segments expire by append time, also after a restart; event times of years ago delete
+    """Segments expire by append time, even after a restart; event times of years ago delete
     nothing."""
     partition = TopicPartition("logs", 0)
     directory = tmp_path / "logs-0"

@@ -15,8 +15,8 @@ DAY_MS = DAY_S * 1000
 
 
 def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
-    """Retention follows the wall clock as long as it does not jump; corrections of a second by NTP
-    are taken over."""
+    """Retention follows the wall clock as long as it does not jump; if NTP corrects it by a second,
+    retention takes over the correction."""
     clock = ManualClock()
     ages = RetentionClock(clock)
     for correction_ms in (0, 900, -1500, 0):
@@ -26,8 +26,8 @@ def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
 
 
 def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
-    """After a jump forward, retention's clock runs twice as fast until it is right: for a jump of a
-    week, it is two days on after one day, and right after a week."""
+    """After a jump forward, retention's clock runs twice as fast until it agrees with the wall
+    clock. After a jump of a week, it advances two days in one day, and agrees after a week."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start + 7 * DAY_MS)
@@ -39,8 +39,8 @@ def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
 
 
 def test_a_jump_back_is_followed_at_once() -> None:
-    """A jump back is followed at once, so that nothing expires too early; when the clock is set
-    right again, retention catches up at twice the speed."""
+    """A jump back is followed at once, so that nothing expires too early; when the wall clock is
+    set right again, retention's clock catches up at twice the speed."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start - DAY_MS)

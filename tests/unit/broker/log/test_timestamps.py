@@ -26,8 +26,8 @@ from support.batches import append, batch, flush, open_in, record, varint
 def test_the_first_record_at_or_after_a_time(
     tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], codec: Codec, interval: int
 ) -> None:
-    """A look-up by time finds the same first record as a look at every record does, with event
-    times in any order."""
+    """A look-up by time finds the same first record as a search through every record, in whatever
+    order the event times are."""
     directory = tmp_path_factory.mktemp("log")
     log = open_in(directory, LogConfig(index_interval_bytes=interval, segment_bytes=1024))
     for each in times:
@@ -45,7 +45,8 @@ def test_the_first_record_at_or_after_a_time(
 
 
 def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
-    """Neither a look-up by time nor one of the largest time shows a record above the watermark."""
+    """Neither a look-up by time nor one of the largest time shows a record at or above the
+    watermark."""
     log = open_in(tmp_path)
     assert with_max_timestamp(log, log.flushed) == NOT_FOUND
     append(log, batch(b"a", timestamps=[10]))
@@ -56,8 +57,8 @@ def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> None:
-    """A batch that cannot be decompressed is looked up by its header, so that one producer's
-    nonsense does not stop the partition."""
+    """A batch that cannot be decompressed is found by the times in its header, so that one
+    producer's nonsense does not stop the partition."""
     log = open_in(tmp_path)
     append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
     flush(log)
@@ -65,7 +66,7 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
 
 
 def claiming(times: list[int], largest: int) -> bytearray:
-    """A batch whose header claims a larger time than its records have."""
+    """Makes a batch whose header claims a larger time than its records have."""
     honest = batch(*[b"v"] * len(times), timestamps=times)
     body = bytes(honest[HEADER_BYTES:])
     return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))
@@ -120,7 +121,7 @@ def test_records_that_contradict_their_header_are_not_believed(
     tmp_path: Path, records: bytes
 ) -> None:
     """Records that contradict their header are ignored: no answer has an offset outside of the
-    batch or a time above the batch's largest."""
+    batch, or a time later than the largest one in the batch's header."""
     log = open_in(tmp_path)
     append(log, batch(b"first"))
     append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))

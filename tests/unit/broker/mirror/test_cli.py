@@ -35,8 +35,9 @@ AWAY = source(reachable=False)
     ],
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
-    """The exit status is that of the worst source: 1 if partitions are stopped or not served, since
-    somebody has to act; 3 if the source is away, which may pass. A named gap is no failure."""
+    """The exit status is that of the worst source: 1 if partitions are stopped or not served,
+    because somebody has to act; 3 if the source is away, because that may pass. A named gap is no
+    failure."""
     assert exit_status(sources) == status
 
 

@@ -1,5 +1,6 @@
-"""A mirror goes on only where the source is provably the same, and names what is missing. To prove
-that, the mirror compares the batch below: the last batch before its own end."""
+"""A mirror names the offsets that are missing, and goes on copying only while its source provably
+has the same log. To prove that the log is the same, the mirror compares the batch below: the last
+batch before its own end."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def test_the_batch_below_is_compared_and_not_copied_again() -> None:
 
 
 def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
-    """If the source has nothing new, the batch below is compared and the mirror waits for more."""
+    """If the source has no new batch, only the batch below is compared, and the mirror waits for
+    more."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.fetched([below]) is None
@@ -71,8 +73,8 @@ def test_another_epoch_below_stops_the_partition() -> None:
 
 @promise("4 gap")
 def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
-    """If the source begins above the mirror's end, the gap is written down before anything behind
-    it is copied."""
+    """If the source's first offset is higher than the mirror's end, the gap is written down before
+    any later batch is copied."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(20, 30) == LookAgain()
     assert follower.position() == 20
@@ -85,7 +87,7 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
     """If the source has expired the batch below but nothing above it, the mirror goes on, and its
-    status shows where nothing could be compared."""
+    status shows the offset at which nothing could be compared."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
     assert follower.position() == 10
@@ -93,7 +95,8 @@ def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
 
 
 def test_a_source_that_ends_below_us_has_lost_something() -> None:
-    """If the source ends below the mirror's end, it has lost records, and the partition stops."""
+    """If the source ends at a lower offset than the mirror, it has lost records, and the partition
+    stops."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert isinstance(follower.out_of_range(0, 7), Stop)
 
@@ -134,8 +137,8 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """Behind a hole the batch below is compared again. Otherwise the mirror would not notice
-    another source before that source's next batch comes."""
+    """After a hole the batch below is compared again. Otherwise the mirror would notice only with
+    the next batch that the source has become another one."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -148,7 +151,7 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
     """If the source has expired the batch below a hole, nothing can be compared: the mirror says so
-    and goes on behind the hole."""
+    and goes on after the hole."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))
@@ -190,8 +193,8 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """A source answers OFFSET_OUT_OF_RANGE and has grown past the mirror's end since: the batch
-    below is still compared, because the source may be another one."""
+    """If a source answers OFFSET_OUT_OF_RANGE and then grows past the mirror's end, the batch below
+    is still compared, because the source may have another log."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9
@@ -210,8 +213,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """If a write before a gap is refused, the mirror goes back before the gap and fetches those
-    batches again, although the gap may be named already."""
+    """If a write before a gap is refused, the mirror goes back to its end before the gap and
+    fetches the refused batches again, even if the gap is named already."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -224,8 +227,8 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
-    """If the leader epoch goes back in the source, the partition stops. Epochs only rise in one
-    history, and the broker's recovery would refuse such a log."""
+    """If a batch of the source has a lower leader epoch than the one before, the partition stops.
+    Within one history, epochs only rise, and the broker's recovery would refuse such a log."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)

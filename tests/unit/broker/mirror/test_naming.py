@@ -87,7 +87,7 @@ def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooK
 
 
 def test_settings_that_are_missing_are_made(zookeeper: ZooKeeper) -> None:
-    """A topic without a node for its settings gets one."""
+    """If a topic has no node for its settings, the node is created with the gap."""
     del zookeeper.nodes[documents.config_path(TOPIC)]
     zookeeper.name(ONE)
     assert zookeeper.named() == [ONE]
@@ -113,8 +113,8 @@ def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> No
 
 
 def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
-    """A topic names up to a thousand gaps, and the last one may grow; a further gap is refused with
-    the reason."""
+    """A topic's settings name up to a thousand gaps. After that the last gap may still grow, but a
+    further gap is refused with a reason."""
     many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
     zookeeper.put({gaps.CONFIG: gaps.encode(many)})
     zookeeper.name(many[-1]._replace(end=many[-1].end + 2))

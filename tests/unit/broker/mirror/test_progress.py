@@ -32,7 +32,8 @@ def flush(world: MirrorWorld) -> None:
 
 def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
     """A mirror commits to its source, as a group, the offset up to which each partition is flushed.
-    It commits nothing for an empty partition, and nothing again while nothing changes."""
+    It commits nothing for an empty partition, and does not repeat a commit while the offset stays
+    the same."""
     world.follow()
     assert world.source.committed == {}
     flush(world)
@@ -65,7 +66,7 @@ def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> 
 
 def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> None:
     """If the source refuses the commit, mirroring goes on; the refusal is counted and shown, and
-    the commit repeated until the source takes it."""
+    the commit is repeated until the source takes it."""
     world.source.commit_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.follow()
     flush(world)
@@ -81,7 +82,8 @@ def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> Non
 
 
 def test_a_partition_that_is_stopped_tells_nothing(world: MirrorWorld) -> None:
-    """A stopped partition commits no progress, since its log is not the source's."""
+    """A stopped partition commits no progress, because its log is no longer a copy of the
+    source's."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)

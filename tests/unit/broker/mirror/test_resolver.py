@@ -63,8 +63,8 @@ def test_numbers_are_not_looked_up(server: NameServer) -> None:
 
 
 def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
-    """One look-up runs per name, however often the name is asked for meanwhile; its result serves
-    one dial, and the next dial looks the name up again."""
+    """One look-up runs per name, however often the name is asked for meanwhile. Its result is used
+    for one connection; for the next connection the name is looked up again."""
     loop = Loop()
     for _ in range(3):
         assert loop.resolver.look_up("dc1", 9092) is None

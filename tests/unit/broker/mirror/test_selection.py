@@ -42,8 +42,8 @@ def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
 
 
 def test_names_behind_a_sources_name_are_the_mirrors() -> None:
-    """Names that begin with a mirrored cluster's name and a dot belong to that mirror, and no
-    others."""
+    """Names that begin with a mirrored cluster's name and a dot belong to that cluster's mirror,
+    and no other names do."""
     source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
     settings = BrokerSettings(mirror_sources=[source])
     assert settings.mirrors_as("dc1.logs") == "dc1"

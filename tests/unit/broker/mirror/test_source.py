@@ -1,5 +1,5 @@
-"""One source, mirrored from its topics into our logs without a socket: what is copied, what is
-named, and what stops a partition."""
+"""One source is mirrored into our logs, without a socket: what is copied, which gaps are named, and
+what stops a partition."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def follower(world: MirrorWorld) -> Phase:
 
 
 def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
-    """A new topic of the source gets a mirror, whose configs name the source's cluster and topic
-    with their ids."""
+    """A new topic of the source gets a mirror, whose configs name the cluster and the topic that it
+    is copied from, with their ids."""
     topic = world.source.create("logs", 2)
     fill(world, 3)
     fill(world, 2, 1)
@@ -102,8 +102,8 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the source's brokers give their cluster another name than the mirror's settings do,
-    nothing is mirrored: announcements carry the brokers' name, and nobody would find them under the
-    other one."""
+    nothing is mirrored. Announcements carry the name that the brokers give, so nobody would find
+    them under the name in the settings."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -208,8 +208,8 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
-    """If the source's topic is created again between two rounds, the error that fetches get in
-    between counts as an interruption: the batch below is compared, and the partition stops."""
+    """If the source's topic is created again between two rounds, fetches get an error in between,
+    which counts as an interruption. So the batch below is compared, and the partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -237,8 +237,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """If another cluster answers under the source's address, the mirror notices that by the cluster
-    id, and copies nothing."""
+    """If another cluster answers under the source's address, the mirror notices by the cluster id
+    that it is another one, and copies nothing."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -264,8 +264,8 @@ def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
 
 
 def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld) -> None:
-    """If a topic is deleted in the source, its mirror keeps its records and is shown in the status;
-    it goes on if the topic comes back."""
+    """If a topic is deleted in the source, the mirror keeps the topic's records, and the status
+    shows that the topic is gone. The mirror goes on if the same topic comes back."""
     topic = logs.source.topics.pop("logs")
     logs.round()
     assert "no topic logs any more" in logs.status["left_out"]["dc1.logs"]
@@ -326,8 +326,8 @@ def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
-    """If the source ends below the mirror's end, it has lost records that the mirror holds: the
-    partition stops, for somebody to look at."""
+    """If the source ends at a lower offset than the mirror, it has lost records that the mirror
+    has. The partition stops, and a person has to look at it."""
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()
@@ -338,12 +338,12 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
     """If the source lost records and got others before it was asked for its offsets, these offsets
-    look right and prove nothing: the batch below is compared, and the partition stops."""
+    look right but prove nothing. So the batch below is compared, and the partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
     logs.client.lose()
-    while not logs.client.asked:  # for the source's first and last offset
+    while not logs.client.asked:  # until the mirror asks for the source's bounds
         logs.client.serve()
         logs.client.deliver()
         logs.turn()
@@ -405,8 +405,8 @@ def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
-    """A batch that is damaged on the way is never appended, but the batches before it are. The
-    status shows the damage until the batch comes whole."""
+    """A batch that is damaged on the way is never appended, but the batches before it are appended.
+    The status shows the damage until the batch arrives undamaged."""
     fill(logs, 3)
     log = logs.source.log("logs")
     whole, log.batches[11] = log.batches[11], log.batches[11][:-1] + b"?"
@@ -449,7 +449,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """Nothing behind a gap is copied until the gap is written down; then everything is copied."""
+    """No record after a gap is copied until the gap is written down. Then all of them are
+    copied."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -484,8 +485,8 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after a gap is named and before a batch behind it is copied, the gap
-    stays one gap, and grows if more has expired."""
+    """If the mirror restarts after a gap is named and before a later batch is copied, the gap stays
+    one gap, and grows if more has expired."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -505,7 +506,7 @@ def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> No
 
 def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
     """A hole in the source's log, as compaction leaves it, is named as a gap, and copying goes on
-    behind it."""
+    after it."""
     fill(logs, 1)
     logs.source.log("logs").append(skip=4)
     fill(logs, 1)
@@ -550,13 +551,13 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
     """Offsets that the source answers after an interruption are ignored, because the mirror had
-    asked for its former position."""
+    asked for them before the interruption, for another position."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the source's first offset
     logs.client.serve()
     logs.client.deliver()
-    until_asked(logs)  # the source's last offset: that answer comes late
+    until_asked(logs)  # the question for the last offset; its answer comes late
     logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()
@@ -652,7 +653,8 @@ def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorl
 def test_a_roll_that_fails_is_a_refused_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If rolling a segment fails, the batches behind it are fetched again; nothing is skipped."""
+    """If rolling a segment fails, the batches after it are fetched again, and nothing is
+    skipped."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.create("logs")
     fill(world, 9)

@@ -48,7 +48,7 @@ def test_answers_go_out_in_the_order_of_the_requests() -> None:
 
 
 def test_an_empty_answer_lets_the_next_one_pass() -> None:
-    """An empty answer, as for acks=0, lets the answers behind it pass."""
+    """An empty answer, as for acks=0, does not hold up the answers after it."""
     sock = Socket()
     client = connection(sock)
     silent, loud = client.reserve(), client.reserve()
@@ -88,8 +88,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """Requests that share one answer count one by one towards a full connection, and are all free
-    again when it is filled."""
+    """Requests that share one answer count one by one towards the limit of a connection. When the
+    answer is there, none of them counts any more."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)

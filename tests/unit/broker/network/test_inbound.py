@@ -30,7 +30,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """All frames that come out, with one turn for each piece received."""
+    """Returns all frames that come out, if each piece is received in a turn of its own."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:
@@ -40,7 +40,7 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
         inbound.keep()
         arena.space()[:] = b"\xee" * len(arena.space())
         arena.reset()
-        arena.space()[:] = b"\xee" * len(arena.space())  # the turn's views are void now
+        arena.space()[:] = b"\xee" * len(arena.space())  # views from this turn are void
     return found
 
 
@@ -82,8 +82,8 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """A frame that the kernel cut comes out with the next receive, and so do the frames behind
-    it."""
+    """If a receive ends in the middle of a frame, that frame and the ones after it come out with
+    the next receive."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -99,7 +99,7 @@ def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
 
 
 def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
-    """A wake-up without bytes keeps the beginning of a frame that came before."""
+    """If a wake-up brings no bytes, the part of a frame that was received before is kept."""
     sock, inbound, arena = Socket(framed(b"a", b"bcd"), [8]), Inbound(100), Arena()
 
     class Empty:
@@ -174,7 +174,8 @@ def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
 
 
 def test_frames_that_wait_are_moved_once() -> None:
-    """Frames that wait are copied once, however many turns it takes to handle them."""
+    """Frames that wait to be handled are copied once, however many turns pass until the last one is
+    handled."""
     sock = Socket(framed(*[b"x" * 100] * 50), [])
     inbound, arena = Inbound(1000), Arena()
     inbound.receive(sock, arena)  # type: ignore[arg-type]
@@ -190,8 +191,8 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
     """A connection's memory grows with what it sent, not with what it announced. Each of 2,000
-    connections that announce 100 MB and send one byte takes 10 KiB; a connection that goes on takes
-    a few times what it sent."""
+    connections that announce 100 MB and send one byte takes 10 KiB; a connection that sends more
+    takes a few times as much as it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

@@ -71,7 +71,7 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Whether the broker stores a batch, which needs all of its parts."""
+    """Whether the broker stores a batch. For that all parts of the broker have to work."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -79,7 +79,8 @@ def stored(client: CoreClient) -> bool:
 
 
 def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
-    """A timer or a posted call that raises is logged and counted, and the calls behind it run."""
+    """A timer or a posted call that raises is logged and counted, and the calls after it still
+    run."""
     called: list[str] = []
     core.loop.post(mistake)
     core.loop.post(lambda: called.append("posted"))
@@ -146,7 +147,7 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
     answered."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # its next ones have a known shape
+        assert each.ask(produce_frame(1))  # its next requests have a known shape
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)
@@ -160,8 +161,8 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
 def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If finishing a flush raises, nobody knows what is on disk: the partition stops, its requests
-    get KAFKA_STORAGE_ERROR, and the broker goes on."""
+    """If finishing a flush raises, nobody knows what is on disk. So the partition stops and its
+    requests get KAFKA_STORAGE_ERROR, but the broker goes on."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))

@@ -44,8 +44,8 @@ def test_one_that_is_alone_has_the_whole_turn() -> None:
 
 
 def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
-    """Connections that always have requests get equal shares by cost, whether many cheap requests
-    or a few expensive ones."""
+    """Connections that always have requests get equal shares by cost, whether they send many cheap
+    requests or a few expensive ones."""
     shares, spent = joined("abc"), Counter[str]()
     costs = {"a": 1, "b": 100, "c": 3000}
     for _ in range(300):
@@ -77,8 +77,8 @@ def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
 
 
 def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
-    """A turn serves a limited number of connections, and the next turn goes on with the others: of
-    a hundred that wait, each is served once before any is served twice."""
+    """A turn serves a limited number of connections, and the next turn goes on with the others. So
+    of a hundred connections that wait, each is served once before any is served twice."""
     names = "".join(chr(200 + n) for n in range(100))
     shares, costs = joined(names), dict.fromkeys(names, 100)
     served: list[str] = []
@@ -117,8 +117,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
 
 
 def test_what_was_overdrawn_is_paid_back() -> None:
-    """After a request that cost ten turns, the other connections get as much before its connection
-    is served again."""
+    """After a request that cost ten turns, the other connections together get ten turns before this
+    connection is served again."""
     shares = joined("ab")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -146,8 +146,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """A client that opens a new connection for each request gains nothing, because connections that
-    wait are still served."""
+    """A client that opens a new connection for each request gains nothing, because it does not come
+    before connections that already wait."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

@@ -48,7 +48,7 @@ def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
 
 
 def test_nobody_waits_so_the_flush_waits(world: World) -> None:
-    """If no request waits, a flush begins flush.ms after the write, not before."""
+    """If no request waits for the flush, it begins flush.ms after the write, not before."""
     world.produce(b"a")
     world.advance(0.049)
     assert not world.worker.waiting
@@ -57,7 +57,7 @@ def test_nobody_waits_so_the_flush_waits(world: World) -> None:
 
 
 def test_many_records_do_not_wait(tmp_path: Path) -> None:
-    """When flush.messages records wait, a flush begins at once."""
+    """When flush.messages records are not flushed yet, a flush begins at once."""
     world = World(tmp_path, LogConfig(flush_messages=3))
     world.produce(b"a", b"b")
     assert not world.worker.waiting
@@ -68,7 +68,7 @@ def test_many_records_do_not_wait(tmp_path: Path) -> None:
 @promise("4 flush")
 def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
     """If a request waits, a flush begins in the turn of the write, and the request is checked when
-    it ends."""
+    the flush ends."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -166,7 +166,8 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """flush_all is done once everything is flushed, also what was written while it ran."""
+    """flush_all is done once everything is flushed, including records that were written while it
+    ran."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)

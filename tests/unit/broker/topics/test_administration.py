@@ -137,8 +137,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """After an unclean start a partition gets a higher leader epoch, since offsets behind the
-    watermark may be assigned again."""
+    """After an unclean start a partition gets a higher leader epoch, because offsets above the
+    former watermark may be assigned again."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -211,8 +211,8 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before its partitions were first led, the second
-    topic is served."""
+    """If a topic is deleted and created again before its partitions were led for the first time,
+    the second topic is served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
     world.start()
@@ -329,8 +329,8 @@ def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> Non
 
 
 def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> None:
-    """Settings altered while partitions are added take effect at once: the former retention would
-    delete records that have to stay."""
+    """Settings altered while partitions are added take effect at once. Otherwise the former
+    retention would delete records that have to stay."""
     before = topic(uuid.uuid4(), LED)
     made(tmp_path, before.topic_id)
     world = World(tmp_path, catalog(before))

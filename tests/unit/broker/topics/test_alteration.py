@@ -27,7 +27,7 @@ def test_some_settings_change_and_the_others_stay() -> None:
 
 
 def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
-    """Appending to a list that the topic does not set begins with the inherited list."""
+    """Appending to a list that the topic does not set adds to the list that the topic inherits."""
     found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
     assert found == {"cleanup.policy": "delete"}
 
@@ -68,8 +68,8 @@ def test_what_makes_no_sense_is_refused(changes: list[Change]) -> None:
 
 
 def test_replacing_keeps_what_a_mirror_wrote() -> None:
-    """Replacing all settings keeps those that a mirror wrote: without its source, a mirror would be
-    another topic."""
+    """Replacing all settings keeps those that a mirror wrote: without the configs that name its
+    source, it would not be a mirror any more."""
     assert replaced(MIRRORED, [("segment.ms", "7")]) == {
         "mirror.source.topic": "logs",
         "segment.ms": "7",
@@ -96,8 +96,8 @@ def test_settings_of_another_version_stay() -> None:
 
 
 def test_a_value_that_could_not_be_described_again_is_refused() -> None:
-    """A value too long for DescribeConfigs is refused, also if appending has made a list that
-    long."""
+    """A value too long for DescribeConfigs is refused, even if it is a list that became that long
+    by appending."""
     groups = ",".join(f"group-{number}" for number in range(2_000))
     found = altered({}, [Change("retention.hold", SET, groups)], {})
     more = ",".join(f"another-{number}" for number in range(2_000))

@@ -34,15 +34,16 @@ def test_settings_that_cannot_be_kept_are_refused(
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """Settings of Kafka that the broker keeps are accepted, and so are its own."""
+    """Settings of Kafka that the broker keeps are accepted, and the broker's own settings as
+    well."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """A log takes its topic's settings, and the broker's for the rest; values that cannot be read
-    are ignored."""
+    """A log follows its topic's settings. Where the topic has no setting, or one that cannot be
+    read, the log follows the broker's."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)

@@ -1,5 +1,5 @@
-"""The hdfs tier's deltas: the loader publishes what the manifest holds, however often it
-publishes."""
+"""The hdfs tier's deltas: however often the loader publishes them, they have the content that the
+manifest has."""
 
 from __future__ import annotations
 

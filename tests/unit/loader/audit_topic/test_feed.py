@@ -38,7 +38,7 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """The files of a topic's rejected lines are found among those announced for the topic
+    """For a topic of rejected lines, files are looked up among those announced for the topic
     itself."""
     feed = Feed()
     feed.take(announce(1, "/a"))
@@ -48,8 +48,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The feed keeps the highest number that an output published, which shows whether the output is
-    an older copy."""
+    """The feed keeps the highest message number that an output published. That number shows whether
+    the output is an older copy."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -78,7 +78,7 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
     """An audit topic made again is read from its start, even if it is longer than the old position:
-    that position is kept with its topic id."""
+    the stored position has the id of the topic that it belongs to."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

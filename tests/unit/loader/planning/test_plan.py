@@ -1,4 +1,5 @@
-"""Offset ranges: where partitions continue, what they may pass over, and how they are cut."""
+"""Offset ranges of a load: where they begin, which offsets they may pass over, and how they are cut
+into slices."""
 
 from __future__ import annotations
 
@@ -45,12 +46,13 @@ def test_expired_offsets_stop_the_partition() -> None:
 
 
 def test_a_partition_never_loaded_may_not_begin_late() -> None:
-    """A first load is refused, too, when the log does not begin at offset 0."""
+    """Even a first load is refused if the log does not begin at offset 0."""
     assert plan.plan_partition("t", Bounds(0, 5, 9), None, []).refused
 
 
 def test_a_named_gap_in_front_is_passed() -> None:
-    """Where a mirror named the missing offsets, the load begins behind them and notes them."""
+    """Where a mirror named the missing offsets, the load begins after them and notes them as a
+    gap."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
     assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
 
@@ -76,7 +78,7 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     ],
 )
 def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
-    """A hole is named when gaps without a space between them reach over all of it."""
+    """A hole is named when adjacent gaps together cover all of it."""
     found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
     assert (found is not None) == covered
     if found is not None:
@@ -114,8 +116,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
-    """A batch below that is gone, and so cannot be compared, is noted as an empty gap once
-    something is loaded."""
+    """A batch below that is gone, and so cannot be compared, is noted as an empty gap as soon as
+    the load takes a record."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)
@@ -149,8 +151,8 @@ def test_partitions_are_cut_in_turn() -> None:
 
 
 def test_a_topic_made_again_is_refused() -> None:
-    """A topic or cluster made again under the same name is refused: its offsets mean something
-    else."""
+    """A topic or cluster made again under the same name is refused, because its offsets stand for
+    other records."""
     plan.check_identity(WHOLE, WHOLE.source)
     plan.check_identity(None, WHOLE.source)
     with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
@@ -189,8 +191,8 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays named in the manifest until it is passed: the mirror keeps a bounded list, and
-    the operator's setting may be gone."""
+    """A gap stays named in the manifest until it is passed, because the mirror's list of gaps is
+    bounded, and the operator may have removed the setting."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
@@ -208,7 +210,7 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
 
 def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
     """A partition whose leader is silent keeps its position for the next load and is reported,
-    loaded before or not."""
+    whether or not anything of it was loaded before."""
     before = {0: AT_100}
     found = plan.missing_partitions(
         "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
@@ -241,8 +243,8 @@ RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1
 def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
-    """Limited loads together take every offset up to the watermark at the start, each moves on, and
-    none takes much more than its limit."""
+    """Several limited loads together take every offset up to the watermark that was read at the
+    start. Each of them takes something, and none takes much more than its limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -266,7 +268,7 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
     """A partition that stopped at a record whose announcement is missing asks for no further load
-    in the run: it would stop there again."""
+    in the run: the next load would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -1,4 +1,4 @@
-"""Values become columns, each by its own schema; a value without columns is set apart with a
+"""Values become columns, each by its own schema; a value that cannot be decoded is set apart with a
 reason."""
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ def test_a_missing_field_takes_its_default() -> None:
 
 
 def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
-    """An invalid default, as imported schemas may have, is an error only for writers that lack the
-    field."""
+    """An invalid default, as imported schemas may have, is an error only for records of writers
+    whose schema lacks the field."""
     reader = record(LINE, field("code", "int", default="five"))
     assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
     writer = record(field("code", "int"), LINE)
@@ -120,7 +120,7 @@ def test_a_value_that_a_cast_would_change_is_set_apart(
 
 
 def test_not_a_number_stays_one() -> None:
-    """NaN fits, though it equals nothing, not even itself."""
+    """NaN fits, although it does not compare as equal to itself."""
     writer, reader = record(field("x", "double")), record(field("x", "float"))
     assert project(writer, reader, x=[float("nan")])[1] == [True]
 
@@ -200,8 +200,8 @@ def inner(*fields: dict[str, object]) -> dict[str, object]:
 def test_inside_of_fields_avros_rules_hold(
     written: object, read: object, value: object, expected: object
 ) -> None:
-    """A union's members are found by their types, not by their numbers, and fields of records in
-    fields by name, alias and default: a number stays a number, and no value becomes null."""
+    """A union's members are found by their types, not by their numbers, and the fields of nested
+    records by name, alias and default. So a number stays a number, and no value becomes null."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -214,7 +214,8 @@ def test_a_union_that_lost_a_member_sets_its_rows_apart() -> None:
 
 
 def test_unions_of_other_records_are_not_taken_by_number() -> None:
-    """If nobody can say which member became which, no row is taken."""
+    """If it is unknown which of the writer's union members became which of the reader's, the
+    schemas are irreconcilable."""
     a, b = ({"type": "record", "name": n, "fields": [field("x", "int")]} for n in "AB")
     c = {"type": "record", "name": "C", "fields": [field("y", "int")]}
     with pytest.raises(NotProjectable, match="x was written"):
@@ -222,8 +223,8 @@ def test_unions_of_other_records_are_not_taken_by_number() -> None:
 
 
 def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
-    """A number too large in one row's list does not set apart its neighbours, and a value that
-    would come back changed is none that fits."""
+    """A number too large in one row's list does not set apart the rows beside it. A value in a list
+    that a cast would change does not fit, either."""
     lists = [{"type": "array", "items": kind} for kind in ("long", "int", "double", "float")]
     long, int_, double, float_ = (record(field("x", each)) for each in lists)
     values: list[object] = [[1, 2], [1 << 40], [3], [], [4, 1 << 33], [5]]
@@ -235,7 +236,8 @@ def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
 
 
 def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -> None:
-    """Arrow casts no rows of a long to a short decimal, but not one: no load ends with that."""
+    """Arrow can cast an empty column of longs to a short decimal, but not a column with rows. Such
+    schemas are irreconcilable from the start, so that no load fails later."""
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 1}
     with pytest.raises(NotProjectable, match="field x was written as int64"):
         Projection(record(field("x", "long")), record(field("x", decimal)))
@@ -270,5 +272,6 @@ def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
 def test_a_cast_that_would_change_a_value_sets_its_row_apart(
     written: object, read: object, values: list[object], fits: list[bool]
 ) -> None:
-    """If a cast drops a part of a value, its row is set apart, and no other row."""
+    """If a cast would drop a part of a value, the row of this value is set apart, and no other
+    row."""
     assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits

@@ -46,12 +46,13 @@ def epochs(loading: MemoryLoading) -> list[int]:
 
 
 def said_by(epoch: int, number: int = 1) -> Delta:
-    """An older message of the output."""
+    """An older message of the output, as it was published."""
     return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """A delta with what the agent counted of the lines, and the agent's seal behind them."""
+    """The delta with the agent's counts of these lines, and the seal that the agent sent after
+    it."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
@@ -63,7 +64,7 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The verdict on all lines, which lie in one minute."""
+    """The verdict on the bucket of all lines; their times lie in one minute."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found
@@ -81,7 +82,8 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock an hour back. Then only the 600 rows count, and rows that come later."""
+    loaded again by a clock that was set back an hour. Then only these 600 rows and later ones
+    count."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -111,8 +113,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """Epochs published while tasks run, which may take hours, are heard: the audit topic is read to
-    its end before the epoch is chosen."""
+    """Epochs that are published while tasks run, which may take hours, are taken into account,
+    because the audit topic is read to its end before the epoch is chosen."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -136,8 +138,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 
 
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
-    """Messages that cannot be read, such as those of a newer version, may have had a higher epoch
-    and count as one each."""
+    """Messages that cannot be read, such as those of a newer version, may have had higher epochs.
+    Each of them counts as one more epoch."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())
@@ -184,8 +186,8 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """An output whose epoch is lower than one that was heard is an older copy. It is not continued,
-    because its counts would be replaced."""
+    """An output whose epoch is lower than one that was heard is an older copy. The loader refuses
+    to continue it, because the counts of the higher epoch would replace its counts."""
     loading.write(10)
     loading.run()
     copy = loading.store
@@ -203,8 +205,8 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was made again, an output may begin a lower epoch. The collector, which
-    knows the higher one, then calls no bucket complete, because it cannot tell which count
-    holds."""
+    knows the higher one, then calls no bucket complete, because it cannot tell which counts are
+    right."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

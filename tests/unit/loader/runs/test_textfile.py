@@ -72,7 +72,8 @@ def test_other_ends_have_the_status_that_the_process_has(
 
 
 def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
-    """A killed run shows by a start that is later than the last end; all other values stay."""
+    """After a killed run the time of the last start is later than that of the last end. All other
+    values stay as they were."""
     end = run(path, clock, GOOD)
     clock.advance(60)
     Recorded(path, clock).__enter__()

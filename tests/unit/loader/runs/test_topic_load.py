@@ -46,7 +46,8 @@ NO_PARTITIONS = SourceTopic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
-    """Another loader commits, and deletes our staging directory, while we commit."""
+    """A store in which another loader commits, and deletes our staging directory, while we
+    commit."""
 
     def __init__(self, winner: str) -> None:
         super().__init__()
@@ -96,8 +97,8 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
 def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
-    """A commit that fails otherwise gives its reason and keeps the staged files for the next start:
-    nobody knows whether it is committed."""
+    """A commit that fails for another reason than a lost race reports that reason. It keeps the
+    staged files for the next start, because nobody knows whether the load is committed."""
     store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
@@ -174,8 +175,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """A log whose batch below has other bytes is not loaded: what follows may be other records,
-    too."""
+    """A log whose batch below has other bytes is not loaded: the later records may be different
+    ones as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -191,8 +192,8 @@ def test_a_log_that_is_another_one_is_not_loaded() -> None:
 def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
-    """The batch below is compared while one of its records is there; after that the doubt is noted
-    as an empty gap."""
+    """The batch below is compared while one of its records is there; once they have all expired, an
+    empty gap notes that nothing could be compared."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)
@@ -265,9 +266,9 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
-    """A partition that is kept back passes no gap, not even a named one in front of it: what lies
-    behind cannot be compared, and the next load begins at the same offset."""
-    below = BatchMark(0, 99, 1, 0)  # the load before took a part of this batch
+    """A partition that is kept back passes no gap, not even a named one at its position, because
+    the batch below could not be compared. The next load begins at the same offset."""
+    below = BatchMark(0, 99, 1, 0)  # the previous load took a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
     topic = SourceTopic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
@@ -284,8 +285,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for their file's announcement as long as is set; with a wait of zero they are
-    rejected at once."""
+    """Records wait for their file's announcement as long as the setting says. If the wait is zero,
+    they are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -304,8 +305,9 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
-    """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, has the last load's
-    waiting files, and ranges from the first load's start to the last one's end."""
+    """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, and has the files
+    for which the last load waits. Its ranges go from the first load's start to the last one's
+    end."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
@@ -394,7 +396,7 @@ def test_marks_hold_however_many_loads_there_were() -> None:
     """A record that the first load has is a repeat in all later loads, even after a snapshot of the
     marks."""
     loading = MemoryLoading()
-    for _ in range(DELTAS_MAX + 1):  # the last of them writes a snapshot
+    for _ in range(DELTAS_MAX + 1):  # the last of these loads writes a snapshot
         loading.write(1)
         assert loading.run().rows == 1
     loading.lines = 0
@@ -427,7 +429,8 @@ def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
 
 
 class Renamed(MemoryStore):
-    """The same output, reached by another name: a mount, or another address of its cluster."""
+    """A store that is the same output under another name, such as a mount or another address of its
+    cluster."""
 
     @property
     def url(self) -> str:
@@ -436,8 +439,8 @@ class Renamed(MemoryStore):
 
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
-    """An output reached by another name keeps its first name in the audit, which would otherwise
-    take it for another place that lacks the earlier loads."""
+    """An output reached by another name keeps its first name in the audit, because the audit would
+    otherwise take it for another place, which lacks the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()

@@ -41,7 +41,7 @@ def test_only_slices_that_overlap_run_again() -> None:
 
 
 def test_marks_of_earlier_loads_count() -> None:
-    """A record that an earlier load has is a repeat in this one."""
+    """A record that an earlier load contains counts as a repeat in this load."""
     records = lines(6)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 30}}, runner(records))
     assert sum(each.repeats for each in result.results) == 3
@@ -58,7 +58,7 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
     """A range that ended before an unknown file's record continues if that record proves to be a
-    repeat of an earlier slice. Then the slices behind it are used, too."""
+    repeat of one in an earlier slice. Then the slices after it are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -81,7 +81,7 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """Slices behind the one that ended early add no rows, marks or gaps."""
+    """Slices after one that ended early add no rows, marks or gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3

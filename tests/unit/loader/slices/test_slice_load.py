@@ -159,8 +159,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A range ends before a record of a file that is not announced; nothing is written of that
-    record or those behind it."""
+    """A range ends before a record of a file that is not announced; neither that record nor later
+    ones are written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -176,8 +176,7 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """A range that ends before the first record of a batch has the previous batch as its batch
-    below."""
+    """If a range ends before the first record of a batch, its batch below is the previous one."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -185,8 +184,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """All unknown files behind the end of a range are waited for together. If the load waited for
-    one after the other, each lost announcement would cost the whole wait."""
+    """The load waits at the same time for the announcements of all unknown files after the end of a
+    range. If the load waited for one after the other, each lost announcement would cost the whole
+    wait."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -196,7 +196,7 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """When the wait for a file is over, its records are rejected and those behind them are
+    """When the wait for a file is over, its records are rejected and the records after them are
     loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
@@ -224,7 +224,7 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """A range ends before missing offsets that nobody named, and the range's reason to stop names
+    """A range ends before missing offsets that no gap names, and its reason for stopping names
     these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
@@ -237,8 +237,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole that reaches over the end of a slice ends its range, too, unless it is named: nothing
-    is passed over between two slices."""
+    """A hole that reaches over the end of a slice ends the slice's range as well, unless the hole
+    is named. So nothing is passed over between two slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
@@ -248,8 +248,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole that a mirror named is passed, and exactly the hole is noted, though more was
-    named."""
+    """A hole that a mirror named is passed, and exactly the hole is noted as a gap, even if the
+    mirror named more offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -290,8 +290,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends at the first batch that cannot be taken, and gives that reason; nothing behind
-    it is read."""
+    """A range ends at the first batch that cannot be taken, and gives the reason for that; no later
+    batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -300,8 +300,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """Damage behind a range does not end the range early, if batches or a named gap cover the
-    range. The damage ends the range in which it lies."""
+    """Damage after the end of a range does not end that range early, if batches or a named gap
+    cover the range. It ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -323,11 +323,11 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """A batch that lacks records, as compaction leaves it, ends the range with a sentence, because
-    data topics are never compacted. The records before it are loaded."""
+    """A batch that lacks records, as compaction leaves it, ends the range, because data topics must
+    not be compacted. An error message says so. The records before it are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
-    raw[23:27] = (3).to_bytes(4, "big")  # the last of its offsets is 6, and it has three records
+    raw[23:27] = (3).to_bytes(4, "big")  # three records, though its last offset stays 6
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
     store = MemoryStore()
     result = Runner(store, {0: [batches[0], memoryview(raw)]}).one(Slice(0, 0, 7))
@@ -336,7 +336,7 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     assert "has 3 of its 4 records; data topics must not be compacted" in result.stop.sentence
     assert len(rows_of(store, result)) == 3
     inside = Runner(MemoryStore(), {0: [batches[0], memoryview(raw)]}).one(Slice(0, 5, 7))
-    assert inside.end == 5  # it begins behind the batch's first offset
+    assert inside.end == 5  # the slice begins inside of the batch
     assert inside.stop is not None
     assert inside.stop.offset == 5
 
@@ -350,8 +350,8 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
-    """A damaged header, an expired offset or a silent broker ends the range of its own partition
-    with a sentence; what was read before is loaded."""
+    """A damaged header, an expired offset or a silent broker ends the range of its own partition,
+    and an error message says why. The records before it are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))
@@ -369,7 +369,8 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """A gap behind the end of a range is not noted; the next load passes and notes it."""
+    """A gap after the end of a range is not noted in this load; the next load passes and notes
+    it."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
     result = runner.one(Slice(0, 0, 8))
@@ -377,7 +378,7 @@ def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
 
 
 def test_a_slice_of_control_batches_is_covered() -> None:
-    """Control batches, which have offsets and no records, are passed."""
+    """Control batches, which have offsets and no records, are passed over."""
     raw = bytearray(one_batch([Record()], 0))
     raw[22] |= 0x20  # control
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
@@ -422,7 +423,7 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last batch of a finished chunk is kept as the batch below, also when the range ends with
+    """The last batch of a finished chunk is kept as the batch below, even when the range ends with
     that chunk."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
@@ -433,7 +434,8 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """When the batches end before the range does, the range ends where they end."""
+    """If there are no more batches before the end of a slice, its range ends with the last
+    batch."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None

@@ -38,7 +38,7 @@ def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
 
 
 def test_properties_of_the_operator_win(tmp_path: Path) -> None:
-    """The operator can set every Spark property, also those that we set."""
+    """The operator can set every Spark property, including those that we set."""
     given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)
     assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
     assert given["spark.master"] == "local[*]"
@@ -54,8 +54,8 @@ def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
 
 
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks use HDFS as the driver's user, even on another machine's Spark workers: HDFS lets only
-    a file's owner move it, and the driver moves what tasks wrote."""
+    """Tasks use HDFS as the driver's user, even on another machine's Spark workers. HDFS lets only
+    a file's owner move the file, and the driver moves what the tasks wrote."""
     name = "spark.executorEnv.HADOOP_USER_NAME"
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name

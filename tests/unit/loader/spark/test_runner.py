@@ -17,8 +17,8 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
-    """Spark cancels only jobs that it knows already, so the runner repeats the request until it has
-    worked. Otherwise a SIGTERM just before hours of work would be forgotten."""
+    """Spark cancels only jobs that it knows already, so the runner repeats its request to cancel
+    until the job has ended. Otherwise a SIGTERM just before hours of work would be forgotten."""
     cancelled = Semaphore(0)
     runner = SparkRunner(settings(), lambda: True)
     runner._session = SimpleNamespace(
@@ -29,7 +29,7 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
     )
 
     def collect() -> None:
-        for _ in range(3):  # the first requests come before the job
+        for _ in range(3):  # the first requests come before Spark knows the job
             if not cancelled.acquire(timeout=30):
                 return
         raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")

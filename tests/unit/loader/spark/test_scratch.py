@@ -28,7 +28,7 @@ def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
     """The next run deletes the directory that a killed run left."""
     killed = Scratch()
     (killed.path / "spilled").write_bytes(b"x")
-    killed.lock.release()  # what the kernel does for a dead process
+    killed.lock.release()  # the kernel does this for a dead process
     scratch = Scratch()
     assert not killed.path.exists()
     scratch.close()

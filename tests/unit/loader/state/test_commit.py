@@ -52,7 +52,8 @@ def place(store: MemoryStore, of: Manifest) -> bytes | None:
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file whose length is not the manifest's is never moved, taken for done or deleted."""
+    """A file whose length is not the manifest's is never moved or deleted, and never taken for one
+    that is in its place already."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -79,7 +80,7 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 @promise("5 staging")
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     """The staging directory is synced after the last look at its files and before the manifest is
-    created. So if a manifest survives a power loss, the files that it names survive, too."""
+    created. So if a manifest survives a power loss, the files that it names also survive."""
     mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
     staged(store, mine)
     steps = commit.commit(mine)
@@ -131,7 +132,7 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
     """When the answer to a creation is lost, the manifest is read back: the load is committed once,
-    whether the creation had happened or not."""
+    whether or not the manifest had been created."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened
@@ -190,8 +191,8 @@ def test_a_start_deletes_staging_of_losers() -> None:
 
 
 def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
-    """A committed file that is gone stops the start, which names it: lost rows are never passed
-    over."""
+    """If a committed file is gone, the start fails and names the file, because lost rows are never
+    passed over."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -200,8 +201,7 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file of another length is damage and stops the start, which names both
-    lengths."""
+    """A committed file of another length is damage. The start fails and names both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -238,8 +238,8 @@ _perform = operations.perform
 
 
 def test_rows_without_any_manifest_are_not_loaded_over() -> None:
-    """Rows without any manifest stop a first load, which would double them, before anything is
-    written."""
+    """If there are rows but no manifest, a first load is refused before it writes anything, because
+    it would double these rows."""
     store = MemoryStore()
     store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
     with pytest.raises(StateRefused, match="logs has rows, but no manifest"):

@@ -1,4 +1,5 @@
-"""Tables: all side files that a manifest names hold, together, the state after its load."""
+"""Tables: together, all side files that a manifest names contain the state after the manifest's
+load."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ UUID = "c" * 32
 
 
 def load(store: MemoryStore, number: int, before: Manifest | None, changes: Changes) -> Manifest:
-    """One load that changes nothing but the state."""
+    """Makes a load that changes nothing but the state."""
     tables = read_tables(store, before)
     tables.add(changes)
     names = before.side if before else {}
@@ -87,8 +88,8 @@ def test_ids_up_to_the_largest_survive() -> None:
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
-    """A missing side file stops the load, which would double rows without its marks, and is
-    named."""
+    """If a side file is missing, the load fails and names it, because without the marks in it the
+    load would double rows."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.delete(newest.side[MARKS][0])

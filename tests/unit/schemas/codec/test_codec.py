@@ -1,5 +1,5 @@
-"""The codec gives columns as Avro's specification says, alike on both paths, and refuses bad
-data."""
+"""The codec gives the columns that Avro's specification demands, the same ones on each of its
+paths, and refuses bad data."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def columnar(schema: Any) -> Codec:
 
 
 def one_by_one(schema: Any, datums: pa.BinaryArray) -> tuple[pa.RecordBatch, list[Any]]:
-    """(rows, what is refused) as fastavro and the strict check read them, datum by datum."""
+    """Reads the datums one by one, with fastavro and the strict check; returns (rows, what is
+    refused)."""
     codec = Codec(schema)
     columns, faults = Rows(codec._record, codec.arrow_schema).decode(datums.to_pylist())
     batch = pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema)
@@ -109,7 +110,7 @@ def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> N
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
-    """A schema and its datums, some of them cut, lengthened, changed, or made up."""
+    """A schema and its datums. Some datums are cut, lengthened, changed, or made up."""
     schema, batch = draw(batches(flat=draw(st.booleans())))
     datums = Codec(schema).encode(batch).to_pylist() + draw(
         st.lists(st.binary(max_size=24), max_size=2)
@@ -135,7 +136,7 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
     """For any bytes, each path gives the same rows, order, indices and reasons as the strict
-    reading, which takes one datum after the other."""
+    reader, which reads one datum after the other."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -299,14 +300,16 @@ def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
 
 
 def test_a_character_cut_in_two_is_not_utf8() -> None:
-    """Two halves of a character in neighbouring rows are refused, though valid side by side."""
+    """Two halves of a character in neighbouring rows are refused, although the bytes of both rows
+    together would be valid."""
     codec = Codec(record(("line", "string")))
     _, refused = codec.encode_rows_checked(pa.record_batch({"line": pa.array([b"\xc3", b"\xa9"])}))
     assert [index for index, _ in refused] == [0, 1]
 
 
 def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
-    """Inputs are cast if nothing is lost: dictionaries, large strings, integers, time units."""
+    """Columns of other types are cast if no value changes: dictionaries, large strings, integers,
+    time units."""
     stamp = {"type": "long", "logicalType": "timestamp-millis"}
     codec = Codec(
         record(("a", "string"), ("b", "string"), ("n", "long"), ("m", "int"), ("t", stamp))
@@ -364,8 +367,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
-    """Items out of range in lists and maps refuse their rows alone, even in slices, whose casts see
-    more items than the slice has."""
+    """Items out of range in lists and maps refuse their rows alone, even in slices, where a cast
+    works on more items than the slice has."""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )
@@ -407,7 +410,7 @@ def test_a_fixed_of_another_size_is_refused() -> None:
 
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
-    """Slices of batches and datums are encoded and decoded with their own rows, on both paths."""
+    """Of a slice, only its own rows are encoded and decoded, on both paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {
@@ -451,7 +454,8 @@ def test_a_missing_column_takes_its_default() -> None:
     ],
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
-    """Columns that do not fit the schema refuse the batch with one sentence, not row by row."""
+    """Columns that do not fit the schema refuse the whole batch with one sentence, instead of each
+    row."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 
@@ -485,14 +489,16 @@ def test_columns_that_multiply_are_refused() -> None:
 
 
 def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
-    """The digits of a decimal in a large fixed are bounded without computing its largest number."""
+    """The digits of a decimal in a large fixed are bounded without computing the largest number
+    that the fixed can hold."""
     fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
     avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
     assert decimal_type(avro) == pa.decimal128(4, 0)
 
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
-    """A type without a namespace inside a type with one is encoded, even beside a namesake."""
+    """A type without a namespace that lies inside a type with one is encoded, even if another type
+    has the same name with the namespace."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
@@ -534,8 +540,8 @@ def test_datums_of_a_large_array_are_read() -> None:
 
 
 def test_a_bad_default_loses_no_datum() -> None:
-    """A schema with a bad default, which older registries accepted, still encodes and decodes; only
-    a missing column needs the default."""
+    """A schema with a bad default, which older registries accepted, still encodes and decodes; the
+    default matters only if a column is missing."""
     fields = [{"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": "none"}]
     codec = Codec({"type": "record", "name": "R", "fields": fields})
     batch = pa.record_batch({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32())})

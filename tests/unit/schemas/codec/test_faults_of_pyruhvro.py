@@ -39,8 +39,8 @@ def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, v
 
 
 def test_its_panics_are_contained() -> None:
-    """A panic of pyruhvro becomes NotProven, even as a BaseException that `except Exception`
-    misses. Other BaseExceptions, such as Ctrl-C, pass through."""
+    """A panic of pyruhvro becomes NotProven, even if it is a BaseException, which `except
+    Exception` does not catch. Other BaseExceptions, such as Ctrl-C, pass through."""
     batch = pa.record_batch({"a": pa.array([b"x"])})
     text = json.dumps(schema_of("bytes"))
     with pytest.raises(NotProven, match="panicked"):  # pyruhvro still does
@@ -79,13 +79,14 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
     [("long", pa.array([1], pa.uint64())), ("string", pa.array(["x"], pa.large_string()))],
 )
 def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.Array) -> None:
-    """uint64 and large_string, which pyruhvro refuses, are cast before."""
+    """uint64 and large_string, which pyruhvro refuses, are cast to types that it takes."""
     datums = Codec(schema_of(avro)).encode(pa.record_batch({"a": column}))
     assert datums.to_pylist() == [b"\x02" if avro == "long" else b"\x02x"]
 
 
 def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If pyruhvro returns another number of datums than rows, the next path encodes them."""
+    """If pyruhvro returns another number of datums than there are rows, the codec's next path
+    encodes the rows."""
     codec = Codec(schema_of("long"))
     monkeypatch.setattr(pyruhvro, "serialize_record_batch", lambda *_: [pa.array([b"\x02"])])
     datums = codec.encode(pa.record_batch({"a": [1, 2]}))

@@ -1,5 +1,5 @@
-"""Hostile datums: huge counts, items without bytes, deep and endless ones. Memory and time stay in
-proportion to the bytes that came in.
+"""Hostile datums: huge counts, items without bytes, deep nesting, recursion without end. Memory and
+time stay in proportion to the bytes that came in.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
-    """A null of one byte may stand for a record of 500 columns; 1,000 such nulls are refused."""
+    """A null takes one byte, and may stand for a record of 500 columns. A few such nulls are read;
+    an array of 1,000 is refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
     datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
@@ -175,7 +176,7 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """Metrics count which path each schema takes and how many datums each path did."""
+    """Metrics count which path each schema takes and how many datums each path processed."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))
@@ -217,7 +218,7 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parts_of_a_batch_are_put_together_in_order() -> None:
-    """Rows and refusals of a batch decoded in parts keep their places, also beside an overlong
+    """Rows and refusals of a batch decoded in parts keep their places, even beside an overlong
     datum."""
     codec = Codec(schema_of(array("string")))
     long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"

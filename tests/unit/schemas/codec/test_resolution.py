@@ -1,4 +1,5 @@
-"""A writer's datums in a reader's columns: as in fastavro's reader, except where that is wrong."""
+"""A writer's datums become a reader's columns, with the values that fastavro's reader gives, except
+where fastavro is wrong."""
 
 from __future__ import annotations
 
@@ -121,10 +122,11 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 def bare(avro: Any, *, is_reader: bool) -> Any:
     """The schema in a form that fastavro reads right.
 
-    It has no logical types, since fastavro converts by the writer's, not by the reader's. In the
-    reader's unions narrow numbers come before wide ones. fastavro takes the first branch that the
-    value can be promoted to, even if another branch is of its very type. So in another order an int
-    would come back as a float (`test_a_branch_of_the_very_type_comes_first`).
+    It has no logical types, because fastavro converts by the writer's logical types, not by the
+    reader's. In the reader's unions narrow numbers come before wide ones. fastavro takes the first
+    branch that the value can be promoted to, even if a later branch has exactly the value's type.
+    So in another order an int would be read as a float
+    (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
         branches = [bare(each, is_reader=is_reader) for each in avro]
@@ -145,8 +147,8 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether a union has both text and bytes: fastavro reads either as the first of them, even
-    with equal schemas."""
+    """Whether a union has both text and bytes: fastavro reads a value of either type as the one
+    that comes first, even if the two schemas are equal."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -186,7 +188,8 @@ def expected(writer: Any, reader: Any, datum: bytes) -> Any:
 
 
 def same(avro: Any, found: Any, wanted: Any) -> bool:
-    """Whether two values are equal; a float's may be rounded once more than a double's."""
+    """Whether two values are equal. A float may have been rounded once more than the double that it
+    is compared with."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         return found.keys() == wanted.keys() and all(
             same(avro, found[key], wanted[key]) for key in found
@@ -205,8 +208,8 @@ def same(avro: Any, found: Any, wanted: Any) -> bool:
 @common
 @given(evolved())
 def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.BinaryArray]) -> None:
-    """Dropped, added, renamed and reordered fields, promotions, unions and enums resolve to
-    fastavro's values; datums that fastavro refuses are refused."""
+    """Dropped, added, renamed and reordered fields, promotions, unions and enums give the same
+    values as in fastavro; datums that fastavro refuses are refused."""
     writer, reader, datums = case
     assume(not has_text_and_bytes(reader) and not has_numbers_out_of_order(reader))
     wanted = [expected(writer, reader, datum) for datum in datums.to_pylist()]
@@ -262,8 +265,8 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
 )
 def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wanted: Any) -> None:
     """Moments, times and decimals keep their value in another unit or scale, or their row is
-    refused. Where one side has no logical type, the bare number or bytes are read. In contrast,
-    fastavro gives the writer's value whatever the reader's type is."""
+    refused. Where one side has no logical type, the bare number or bytes are read. fastavro, in
+    contrast, gives the writer's value, whatever logical type the reader has."""
     writer, reader = record(field("x", written)), record(field("x", read))
     rows, refused = rows_of(writer, reader, [{"x": value}] * 2)
     assert rows == ([{"x": wanted}] * 2 if wanted is not None else [])
@@ -283,7 +286,8 @@ def test_a_branch_of_the_very_type_comes_first() -> None:
 
 
 def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
-    """Without a branch of its own type a value takes the first that it can be promoted to."""
+    """If no branch has a value's own type, the value takes the first branch to which it can be
+    promoted."""
     reader = record(field("x", ["float", "long"]))
     for written, at in (("int", 0), ("long", 1)):
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": 7}])
@@ -291,8 +295,9 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """Defaults of bytes, decimals and partly given records are values of their types. fastavro
-    returns the schema's JSON: a text for bytes, a record without its own defaults."""
+    """Defaults of bytes, decimals and partly given records are values of their types. fastavro, in
+    contrast, returns the JSON of the schema: a text for bytes, and a record without the defaults of
+    its fields."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }
@@ -316,8 +321,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """If the writer has fields for both name and alias of a reader's field, the name counts; in
-    fastavro the last one does."""
+    """If the writer has fields for both name and alias of a reader's field, the field with the name
+    is read; fastavro reads the last of the two."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])
@@ -367,7 +372,8 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
-    """Schemas that are no records are resolved too: an int becomes a branch of a union."""
+    """Schemas that are no records are resolved as well; for example, an int becomes a branch of a
+    union."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))
     decoded = DatumReader('"int"', ["null", "double"]).decode(datums)

@@ -11,7 +11,7 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """A dump to a link replaces the file that the link names, and the link stays."""
+    """A dump to a link replaces the file that the link names, and the link stays unchanged."""
     registry.register("users", record(a=None))
     (tmp_path / "link").symlink_to("target")
     assert run("dump", "link").status == 0
@@ -22,8 +22,8 @@ def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path
 def test_a_dump_never_replaces_what_is_no_file(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A dump is written into a pipe or device and never replaces it; a full device ends the command
-    with status 2."""
+    """A dump is written into a pipe or device and never replaces it; if the device is full, the
+    command ends with status 2."""
     registry.register("users", record(a=None))
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []

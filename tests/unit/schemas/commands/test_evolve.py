@@ -22,7 +22,8 @@ def _files(tmp_path: Path) -> None:
 
 
 def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) -> None:
-    """A check of an unknown subject fails unless --new-subject is given: it may be mistyped."""
+    """A check of an unknown subject fails unless --new-subject is given, because the subject may be
+    mistyped."""
     registry.register("users", V1)
     for more in ([], ["--version", "1"], ["--json"]):
         done = run("check", "user", "good.avsc", *more)
@@ -67,8 +68,8 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A file whose subject is unknown or read-only is named, and the other files are checked or
-    registered all the same."""
+    """A file whose subject is unknown or read-only is named, and the other files are still checked
+    or registered."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1
@@ -103,7 +104,7 @@ def test_what_was_registered_is_said_though_the_registry_goes_away(
 
 @pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])
 def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) -> None:
-    """A file that is no schema is named, also among several."""
+    """A file that is no schema is named, even among several files."""
     (tmp_path / "wrong.avsc").write_text(text)
     for arguments in (
         ["check", "users", "wrong.avsc"],

@@ -53,8 +53,8 @@ def test_avro_is_decoded_and_anything_else_left_alone() -> None:
 
 
 def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
-    """A registry that is away is an error if it was named; else the bytes are shown, with one
-    note."""
+    """If the registry is away, that is an error if the user named the registry. Otherwise the bytes
+    are shown, with one note."""
     registry = Registry()
     registry.is_away = True
     notes: list[str] = []

@@ -44,8 +44,8 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """A record deletes all versions up to a number softly, or the softly deleted ones for ever; a
-    tombstone deletes one version."""
+    """One kind of record deletes all versions up to a number softly. Another kind deletes the
+    softly deleted versions for ever. A tombstone deletes one version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)
     assert [(each.version, each.deleted) for each in found.of("s")] == [(1, True), (2, False)]
@@ -57,7 +57,7 @@ def test_deletions_are_those_of_the_registry() -> None:
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """The last record of a level or mode counts; a tombstone removes it."""
+    """The last record of a level or mode is valid; a tombstone removes the level or mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)
@@ -92,7 +92,8 @@ def test_a_damaged_record_is_refused_by_its_number(value: dict[str, object]) -> 
 
 
 def test_one_subject_brings_what_it_refers_to() -> None:
-    """A dump of one subject has what it references, and no other subject and no global level."""
+    """A dump of one subject also has the versions that the subject references, but no other subject
+    and no global level."""
     made = Contents(levels={None: {"compatibilityLevel": "NONE"}})
     made.add(stored("base", 1, 1))
     made.add(stored("other", 1, 2))

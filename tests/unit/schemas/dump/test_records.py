@@ -74,6 +74,6 @@ def test_what_is_no_dump_is_refused_by_its_line(text: str, words: str) -> None:
 
 
 def test_a_topic_without_keys_is_refused() -> None:
-    """A record without a key is refused: it cannot tell its version."""
+    """A record without a key is refused, because only the key tells subject and version."""
     with pytest.raises(DumpRefused, match="Offset 4 of _schemas has no key"):
         record(None, b"{}", "Offset 4 of _schemas")

@@ -26,8 +26,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
-    """If a subject is deleted while pages are read, later subjects move up. No live subject is
-    skipped by that, and then dumped as deleted."""
+    """If a subject is deleted while pages are read, later subjects move up. That does not lead to a
+    live subject being skipped and dumped as deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -77,8 +77,8 @@ def test_a_registry_without_pages_is_read_once(
 
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
-    """READONLY_OVERRIDE shows in every subject, but is dumped only as the mode of all: restored as
-    a subject's own mode, it would never end."""
+    """READONLY_OVERRIDE shows in every subject, but is dumped only as the mode of all: if it were
+    restored as a subject's own mode, nothing would ever remove it there."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

@@ -1,5 +1,5 @@
-"""The steps that turn a registry's contents into a dump's: they are complete, do nothing twice, and
-cause no conflict."""
+"""The steps that turn a registry's contents into a dump's: the steps are complete, do nothing
+twice, and cause no conflict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from support.registry_dumps import contents, stored
 
 
 def carried_out(planned: Steps, there: Contents) -> Contents:
-    """The registry's contents after the steps; asserts what a registry would refuse."""
+    """The registry's contents after the steps. The function asserts that no step is one that a
+    registry would refuse."""
     made = Contents(dict(there.versions), dict(there.levels), dict(there.modes), there.highest_id)
     for each in planned.imports:
         assert all((r.subject, r.version) in made.versions for r in each.references)
@@ -50,8 +51,8 @@ def without_live_users_of_deleted(wanted: Contents) -> Contents:
 
 @given(contents())
 def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
-    """An empty registry gets everything, references first, deletions last; a repeat does
-    nothing."""
+    """An empty registry gets everything: referenced versions first, deletions last. A second
+    restore does nothing."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     there = carried_out(planned, Contents())
@@ -83,7 +84,8 @@ def test_another_schema_under_an_id_is_refused_before_anything() -> None:
 
 
 def test_another_id_of_a_version_is_refused() -> None:
-    """A version with another id in the registry is refused: records would get another schema."""
+    """A version with another id in the registry is refused, because records with the dump's id
+    would be read with another schema."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1))
     there.add(stored("s", 1, 2))
@@ -104,7 +106,8 @@ def test_a_dump_that_contradicts_itself_is_refused() -> None:
 
 
 def test_another_spelling_is_the_same_schema() -> None:
-    """A schema may be spelled otherwise: Confluent's registry may keep other white space."""
+    """A schema may be spelled differently in the dump and in the registry, because Confluent's
+    registry may keep other white space."""
     wanted, there = Contents(), Contents()
     wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
     there.add(StoredVersion("s", 1, 1, '"int"'))
@@ -123,7 +126,7 @@ def test_what_is_live_here_and_deleted_there_is_named() -> None:
 
 
 def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
-    """The highest id ever is reserved if the dump's own versions do not reach it."""
+    """The highest id ever given out is reserved if no version in the dump has it."""
     wanted = Contents()
     wanted.add(stored("s", 1, 1))
     wanted.highest_id = 9
@@ -132,16 +135,16 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """Modes can be left out, because a source often becomes READONLY before a move, and its copy
-    must not."""
+    """Modes can be left out, because a source often becomes READONLY before a move, but its copy
+    must stay writable."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)
 
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
-    """What a registry lacks is named and left out: other types with their users, rules, contexts,
-    other configuration."""
+    """What our registry does not support is named and left out: schemas of other types, schemas
+    that use them, rules, contexts, and other configuration."""
     wanted = Contents(
         levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
     )

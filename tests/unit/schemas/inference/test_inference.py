@@ -1,4 +1,5 @@
-"""Infers a schema from a log: the types that its lines need, and each field's share of them."""
+"""Infers a schema from a log: the types that its lines need, and the share of the lines that have
+each field."""
 
 from __future__ import annotations
 
@@ -118,8 +119,8 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """CSV with a header is read: a column gets a type only if the type is sure (007 and +1 stay
-    texts), and an empty value is null."""
+    """CSV with a header is read: a column gets a type other than text only if the type is certain.
+    So 007 and +1 stay texts. An empty value is null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",
@@ -143,8 +144,8 @@ def test_csv_is_read_with_its_names() -> None:
 
 
 def test_csv_without_names_has_numbered_columns() -> None:
-    """CSV without a header gets numbered columns if the format CSV is named; commas alone make no
-    table."""
+    """CSV without a header gets numbered columns if the caller names the format CSV. Otherwise
+    lines with commas are not taken for a table."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")

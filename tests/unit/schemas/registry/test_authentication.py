@@ -61,7 +61,8 @@ def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str,
 def test_too_many_guesses_at_once_are_503(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Too many password checks at once give 503, but a user who was right before does not wait."""
+    """Too many password checks at once give 503, but a user whose password was right before is let
+    in at once."""
     assert client.get("/subjects", headers=header("ada:ge:heim ü")).status_code == 200
     monkeypatch.setattr(authentication, "CHECKS_MAX", 0)
     assert client.get("/subjects", headers=header("ada:falsch")).status_code == 503

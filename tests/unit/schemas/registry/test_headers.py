@@ -29,7 +29,8 @@ def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) ->
     "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
 )
 def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
-    """A body of another type gets 415, also if a page may send that type to any site unasked."""
+    """A body of another type gets 415, even a type that a web page may send to any site without
+    asking."""
     for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
         answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["error_code"]) == (415, 415)
@@ -38,7 +39,7 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """A page of another site gets 403 for any change, but may read what everybody may."""
+    """A page of another site gets 403 for any change, but may read what everybody may read."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})

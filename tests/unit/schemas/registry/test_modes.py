@@ -15,7 +15,7 @@ def set_mode(registry: Registry, mode: str, subject: str = "", query: str = "") 
 
 
 def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
-    """A subject's mode overrides the global one; DELETE removes a mode and answers it."""
+    """A subject's mode overrides the global one; DELETE removes a mode and returns it."""
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
     assert registry.refused("GET", "/mode/s") == (404, 40409)
     assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
@@ -39,8 +39,8 @@ def test_what_is_no_mode_is_42204(registry: Registry, mode: object) -> None:
 
 
 def test_read_only_means_everything(registry: Registry) -> None:
-    """READONLY refuses schemas, deletions and levels; existing schemas are still answered, to
-    serializers too."""
+    """READONLY refuses schemas, deletions and levels; existing schemas can still be read, even by a
+    serializer that tries to register them."""
     registry.register("s", A)
     registry.register("gone", A)
     registry.good("DELETE", "/subjects/gone")
@@ -69,7 +69,7 @@ def test_read_only_override_beats_the_subjects_own_mode(registry: Registry) -> N
 
 
 def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry) -> None:
-    """Deleting the global mode recursively removes the subjects' modes too."""
+    """Deleting the global mode recursively also removes the subjects' modes."""
     set_mode(registry, "READONLY", "s")
     set_mode(registry, "READONLY", "t")
     assert registry.good("DELETE", "/mode?recursive=true") == {"mode": "READWRITE"}
@@ -78,8 +78,8 @@ def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry)
 
 
 def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
-    """An import keeps its ids and versions and is compared with nothing; later ids follow the
-    highest."""
+    """An imported schema keeps its id and version, and is not checked for compatibility. Later ids
+    follow the highest imported one."""
     set_mode(registry, "IMPORT")
     assert registry.register("s", A, id=7, version=3) == 7
     assert registry.register("s", AC, id=5, version=4) == 5
@@ -145,7 +145,7 @@ def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -
 
 def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
     """A schema may be imported with two ids, as after a merge of registries; a new registration
-    gets the one that came last."""
+    gets the id that was imported last."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=4, version=1)
     registry.register("t", A, id=2, version=1)
@@ -158,7 +158,8 @@ def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
 
 
 def test_an_import_with_references(registry: Registry) -> None:
-    """An import may reference versions that are deleted here, which then cannot be replaced."""
+    """An imported schema may reference versions that are deleted in this registry. These versions
+    then cannot be replaced."""
     set_mode(registry, "IMPORT")
     registry.register("part", record("Part", a=None), id=3, version=2)
     registry.good("DELETE", "/subjects/part")
@@ -185,7 +186,8 @@ def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> No
 
 @pytest.mark.parametrize("mode", ["IMPORT", "FORWARD"])
 def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode: str) -> None:
-    """An import refuses new schemas without an id: they could take an id that it needs."""
+    """In mode IMPORT new schemas without an id are refused, because they could take an id that the
+    import needs."""
     set_mode(registry, mode)
     assert registry.refused("POST", "/subjects/s/versions", {"schema": A}) == (422, 42205)
     assert registry.register("s", A, id=1) == 1
@@ -207,8 +209,8 @@ def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
 
 
 def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Registry) -> None:
-    """Level and mode stay until the last version goes for ever, as in Confluent's registry since
-    8.1."""
+    """A subject's level and mode stay until its last version is deleted for ever, as in Confluent's
+    registry since 8.1."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("PUT", "/config/s", {"compatibility": "FULL"})
@@ -223,8 +225,8 @@ def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Regi
 
 
 def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
-    """Unsupported configuration is refused: an ignored alias or group would let in what it should
-    keep out."""
+    """Unsupported configuration is refused: if an alias or group were ignored, schemas would be
+    accepted that it should keep out."""
     for more in ({"alias": "t"}, {"compatibilityGroup": "g"}, {"normalize": True}):
         body = {"compatibility": "FULL", **more}
         assert registry.refused("PUT", "/config/s", body) == (422, 42205)

@@ -66,7 +66,8 @@ def test_two_meanings_of_one_name_are_refused() -> None:
 
 
 def test_the_guid_tells_schemas_apart() -> None:
-    """A guid depends on text and references, not on ids: two registries give the same one."""
+    """A guid depends on text and references, not on ids: two registries give the same schema the
+    same guid."""
     part = kept(1, record("R1", a=None))
     texts = record("R2", a="R1")
     assert kept(2, texts, part).guid == kept(9, texts, part).guid

@@ -1,5 +1,5 @@
-"""Users and passwords: a password is slow to guess, and checked quickly once it was right. No file
-of users is read in part."""
+"""Users and passwords: a password is slow to guess, and is checked quickly after it was right once.
+A file of users is taken as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def users_of(path: Path, **known: str) -> Users:
 
 
 def test_a_hash_fits_its_password_alone() -> None:
-    """A hash fits its password alone, also when read back; each has its own salt."""
+    """A hash fits only its password, even when it is read back; each hash has its own salt."""
     made = Hash.of("geheim")
     assert Hash.read(str(made)).fits("geheim")
     assert not made.fits("Geheim")
@@ -54,7 +54,8 @@ def test_users_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
-    """Two lines of a user are two passwords, both good, until the old line is removed."""
+    """If a user has two lines with two passwords, both passwords are right until the old line is
+    removed."""
     path = tmp_path / "users"
     old, new = f"ada:{Hash.of('old')}\n", f"ada:{Hash.of('new')}\n"
     path.write_text(old + new)
@@ -69,7 +70,8 @@ def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
 
 
 def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
-    """A right password is remembered, so that only a user's first request costs a hash."""
+    """A right password is remembered, so that only for a user's first request a hash has to be
+    computed."""
     users = users_of(tmp_path / "users", ada="x")
     assert not users.remember("ada", "x")
     assert users.check("ada", "x")
@@ -93,7 +95,7 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["nonsense\n", None])
 def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | None) -> None:
-    """A file that became bad or is gone locks nobody out and lets nobody in."""
+    """If the file becomes bad or is gone, the users and passwords stay as they were."""
     path = tmp_path / "users"
     users = users_of(path, ada="x")
     if content is None:

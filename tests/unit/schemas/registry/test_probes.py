@@ -1,7 +1,7 @@
 """What stock clients really send, request by request, and what they do with the answer.
 
-Recorded from confluent-kafka 2.16 (serializer, deserializer, client), read in the sources of
-libserdes (kcat), kafbat's kafka-ui and AKHQ.
+The requests were recorded from confluent-kafka 2.16 (serializer, deserializer, client), or taken
+from the sources of libserdes (kcat), kafbat's kafka-ui and AKHQ.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
     ],
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
-    """The probe for associations gets 404, with error_code and message: only then default
-    serializers go on."""
+    """The probe for associations gets 404, with error_code and message: only then do serializers
+    with default settings go on."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 

@@ -1,4 +1,5 @@
-"""References: a schema may use the types of others, which stay as long as it needs them."""
+"""References: a schema may use the types of others, which cannot be deleted as long as it needs
+them."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 
 def test_references_of_references_count(registry: Registry) -> None:
-    """The types of references of references are known too, each once."""
+    """A schema may also use the types that its references get from their own references. Each such
+    type is defined once, even if two references bring it."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3
@@ -181,7 +183,8 @@ def test_chains_of_references_are_bounded(registry: Registry) -> None:
 
 
 def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry) -> None:
-    """Before a reference is called missing, the log is read again."""
+    """Before a reference is refused as missing, the log is read again, because another registry may
+    just have written the referenced version."""
     other = Registry(registry.log.shared)
     registry.log.visible = 0
     other.register("part", PART)

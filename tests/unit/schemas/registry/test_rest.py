@@ -51,7 +51,8 @@ def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
 def test_unknown_routes_answer_like_known_ones(
     registry: Registry, method: str, path: str, status: int
 ) -> None:
-    """Unknown routes answer with error_code and message, which clients read first."""
+    """Unknown routes answer with error_code and message, as known ones do, because clients read
+    these first."""
     assert registry.refused(method, path) == (status, status)
 
 
@@ -115,7 +116,8 @@ def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None
 
 
 def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: Registry) -> None:
-    """Any schema is compatible with an empty subject; a version that does not exist gets 40402."""
+    """Any schema is compatible with an empty subject; a check against a version that does not exist
+    gets 40402."""
     body = {"schema": A}
     for version in ("/latest", "/-1", ""):
         path = f"/compatibility/subjects/none/versions{version}"
@@ -204,8 +206,8 @@ def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Regist
 
 
 def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
-    """Deletion is first soft, then for ever, with Confluent's codes. Of the deleted ids only the
-    softly deleted ones answer."""
+    """Deletion is first soft, then for ever, with Confluent's codes. A softly deleted schema can
+    still be read by its id."""
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)
@@ -318,7 +320,7 @@ def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None
 
 
 def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None:
-    """A schema is answered in the text that is stored, with its digits and escapes."""
+    """The registry returns a schema in the text that is stored, with its digits and escapes."""
     text = '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":1E10}]}'
     registry.register("s", text)
     kept = registry.good("GET", "/schemas/ids/1")["schema"]
@@ -356,7 +358,8 @@ def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None
 def test_what_is_no_schema_is_42201_with_a_sentence(
     registry: Registry, schema: Any, words: str
 ) -> None:
-    """An invalid schema gets 42201 with a sentence: what is let in stays for ever."""
+    """An invalid schema gets 42201 with a sentence, because a schema that is accepted stays for
+    ever."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": schema})
     assert (status, document["error_code"]) == (422, 42201)
     assert words in document["message"]
@@ -452,8 +455,8 @@ def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
 
 
 def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
-    """While the store is away, writes get 503; known schemas are answered, so a producer that
-    starts gets the known id of its schema."""
+    """While the store is away, writes get 503; known schemas can still be read, so a producer that
+    starts gets the id of its known schema."""
     registry.register("s", A)
     registry.log.connected = False
     assert registry.refused("POST", "/subjects/s/versions", {"schema": AB}) == (503, 503)
@@ -533,7 +536,8 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
-    """A lone surrogate, which JSON can carry but nobody can store, is refused for good."""
+    """A lone surrogate, which JSON can carry but nobody can store, gets an error that clients do
+    not retry."""
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -542,7 +546,8 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
-    """A property or default so deep that it fills the stack of its readers is refused for good."""
+    """A property or default that is nested so deeply that it would exhaust its readers' stack gets
+    an error that clients do not retry."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'

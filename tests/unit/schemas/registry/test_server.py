@@ -58,7 +58,7 @@ class Transport:
 
 
 class Cycle:
-    """A request that is being answered, or was."""
+    """A request that is being answered, or has been answered."""
 
     def __init__(self, response_complete: bool) -> None:
         self.response_complete = response_complete
@@ -82,7 +82,8 @@ def test_a_connection_that_says_nothing_ends() -> None:
 
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
-    """A request that is being answered is not ended: the log may take longer than a head."""
+    """A connection is not ended while a request is being answered, because the log may take longer
+    than the time allowed for a request's head."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
     timers.fire()
@@ -90,7 +91,8 @@ def test_a_request_that_is_being_answered_has_its_time() -> None:
 
 
 def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
-    """A client that reads a large answer slowly is waited for; one that stops reading is not."""
+    """A client that reads a large answer slowly is waited for; a client that stops reading is
+    not."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
     for unsent in (3_000_000, 2_000_000, 1_000_000):
@@ -102,7 +104,8 @@ def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
 
 
 def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an answer one timer runs, for the keep-alive time plus the time for a head."""
+    """After an answer one timer runs, for the keep-alive time plus the time for the next request's
+    head."""
     monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]

@@ -47,8 +47,8 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """If another registry takes the next number between decision and write, its schema keeps the id
-    and ours gets the next."""
+    """If another registry writes the next log entry between our decision and our write, its schema
+    keeps the id, and ours gets the next id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -77,7 +77,8 @@ def test_a_lost_answer_is_found_again() -> None:
 
 
 def test_a_deletion_whose_answer_was_lost_is_done() -> None:
-    """A deletion whose answer was lost succeeds; decided again, it would be refused as done."""
+    """A deletion whose answer was lost succeeds. If it were simply decided again, it would be
+    refused, because the version is already deleted."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.lose.append("twice")
@@ -136,8 +137,8 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
-    """If a ZooKeeper server lags, no registry says that a new subject does not exist, or that
-    nothing is to be done."""
+    """If a ZooKeeper server lags, no registry says that a new subject does not exist, or that there
+    is nothing to do."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -150,7 +151,8 @@ def test_a_refusal_is_made_on_all_that_is_known() -> None:
 
 
 def test_a_restarted_registry_knows_everything() -> None:
-    """A restarted registry knows the whole log, also beyond its read-ahead."""
+    """A restarted registry knows the whole log, even if the log is longer than the registry's
+    read-ahead."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(600):
@@ -195,7 +197,8 @@ def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """A log that breaks later ends writing; what was read before is still answered."""
+    """If the log becomes unreadable later, the registry refuses writes; schemas that it read before
+    can still be read."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -240,8 +243,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """A registry notices that another registry went on from a backup, because the other one's entry
-    has another content."""
+    """If another registry goes on from a backup of the log, a registry notices that, because an
+    entry that it has read has another content."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -249,13 +252,13 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # follows what the first one knows of "a"
+    assert register(other, "a", 8) == 4  # the next id that the first registry expects
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 
 
 def test_a_log_with_a_gap_is_refused() -> None:
-    """A log with a gap is refused: entries behind it hold ids that would be given again."""
+    """A log with a gap is refused: entries after the gap have ids that would be given out again."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.missing = 1

@@ -73,8 +73,8 @@ def test_what_the_caller_can_mend_is_no_mistake_of_ours(
     verb: str, status: int, sentence: str,
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """A full disk behind the output or an argument that is not UTF-8 gives one sentence, no status
-    70."""
+    """If the output's disk is full, or an argument is not UTF-8, the command prints one sentence,
+    and does not end with status 70."""
     monkeypatch.setattr(commands, "_forget_output", lambda: None)
     assert main(["fake", verb]) == status
     assert capsys.readouterr().err == sentence
@@ -85,7 +85,7 @@ def test_an_output_that_is_closed_is_no_mistake_of_ours(monkeypatch: pytest.Monk
     """A command whose standard output is closed (`>&-`) ends with status 0."""
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["fake", "print"]) == 0
-    sys.stdout.close()  # the stream that replaced the closed one
+    sys.stdout.close()  # closes the stream that replaced the missing one
 
 
 def test_verb_gets_its_options_and_gives_its_status() -> None:

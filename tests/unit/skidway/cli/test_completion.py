@@ -17,7 +17,7 @@ def text() -> str:
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """What bash offers for the last of `words`."""
+    """What bash offers as completions of the last one of `words`."""
     path = folder / "skidway.bash"
     quoted = " ".join(f"'{word}'" for word in ("skidway", *words))
     path.write_text(
@@ -30,8 +30,8 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
 
 
 def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> None:
-    """bash completes nouns, verbs and options by the words before, skipping options between
-    them."""
+    """bash completes nouns, verbs and options according to the words before them; options in
+    between do not matter."""
     assert completed(text, tmp_path, "top") == ["topics"]
     assert set(completed(text, tmp_path, "agent", "state", "")) >= {"show", "adopt", "give-up"}
     assert completed(text, tmp_path, "agent", "--config", "x.yml", "validate", "--li") == [

@@ -15,7 +15,8 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """Each finding is a line with its advice below it; the last line names what is missing."""
+    """Each finding is printed on a line, with its advice on the line below. The last line names
+    what is missing."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",
@@ -46,7 +47,7 @@ def test_status_is_1_only_if_something_needed_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Advice leaves the exit status at 0; anything missing makes it 1, also with --json."""
+    """Advice leaves the exit status at 0; anything missing makes it 1, even with --json."""
     monkeypatch.setattr(machine, "examine", lambda _: iter(findings))
     assert main(["doctor"]) == status
     capsys.readouterr()

@@ -32,13 +32,15 @@ def test_another_since_is_refused_with_a_sentence(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["99999d", "1969-12-31T23:59:59Z"])
 def test_a_moment_before_1970_is_refused(text: str) -> None:
-    """A moment before 1970 is refused: to a broker a negative time means something else."""
+    """A moment before 1970 is refused, because a broker takes a negative time for something
+    else."""
     with pytest.raises(UsageError, match="is before 1970"):
         parse_since(text, 1_000_000)
 
 
 def test_a_moment_before_1970_is_negative_where_lines_may_have_such_times() -> None:
-    """A bucket may begin before 1970, because the audit has buckets of such lines."""
+    """A command for buckets accepts a moment before 1970, because the audit has buckets of lines
+    with such times."""
     assert parse_moment("1969-12-31T23:59:00Z", 0, "BUCKET") == -60_000
     assert parse_moment("2m", 60_000) == -60_000
 

@@ -32,7 +32,7 @@ def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["nan", "soon"])
 def test_a_timeout_is_a_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A timeout must be a number and not nan, with which no wait would ever be over."""
+    """A timeout must be a number. nan is refused, because a wait of nan would never be over."""
     parser = argparse.ArgumentParser()
     add_timeout_option(parser, "How long.")
     assert parser.parse_args(["--timeout", "1.5"]).timeout_s == 1.5

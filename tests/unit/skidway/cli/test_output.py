@@ -45,7 +45,7 @@ def test_progress_line_tells_how_far_it_is() -> None:
 def test_progress_without_terminal_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A log file gets few progress lines and no control characters, and always the last line."""
+    """A log file gets few progress lines and no control characters, but always the last one."""
     with output.Progress("loading", 1000, plain_every_s=3600) as progress:
         for done in range(0, 1001, 10):
             progress.show(done)
@@ -56,7 +56,7 @@ def test_progress_without_terminal_is_a_line_now_and_then(
 
 
 def test_without_a_terminal_nothing_is_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """A log of a long wait has one line for each change, and no others."""
+    """Without a terminal, a long wait prints one line for each change, and no others."""
     with output.Progress("hosts proven", 2, plain_every_s=0) as progress:
         for done, note in [(0, "a, b"), (0, "a, b"), (1, "b"), (1, "b"), (1, "b"), (1, "a")]:
             progress.show(done, note)

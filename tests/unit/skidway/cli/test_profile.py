@@ -21,8 +21,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_a_profile_is_read_from_the_usual_place(home: Path, tmp_path: Path) -> None:
-    """The profile is ~/.config/skidway/profile.yml or lies below XDG_CONFIG_HOME; it may be
-    absent."""
+    """The profile is ~/.config/skidway/profile.yml, or skidway/profile.yml below XDG_CONFIG_HOME.
+    It may be missing."""
     found = profile.read({"HOME": str(home)})
     assert (found.bootstrap_servers, found.schema_registry_url) == ("b1:9092,b2:9092", "https://r")
     assert profile.read({"HOME": "/nowhere", "XDG_CONFIG_HOME": str(home / ".config")}) == found
@@ -46,7 +46,7 @@ def test_the_environment_is_over_the_profile(home: Path) -> None:
 
 def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> None:
     """SKIDWAY_PROFILE names another file, which must exist; if it is empty, no profile is read. An
-    unknown key is refused with the nearest known one."""
+    unknown key is refused, and the error names the nearest known key."""
     other = tmp_path / "other.yml"
     other.write_text("bootstrap.servers: other:1\n")
     assert profile.read({"SKIDWAY_PROFILE": str(other)}).bootstrap_servers == "other:1"
@@ -59,7 +59,8 @@ def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> Non
 
 
 def test_an_option_is_over_all(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    """An option comes before the environment, the profile and the default, in this order."""
+    """An option overrides the environment, which overrides the profile, which overrides the
+    default."""
     monkeypatch.setenv("SKIDWAY_PROFILE", str(home / ".config/skidway/profile.yml"))
     monkeypatch.delenv("SKIDWAY_BOOTSTRAP_SERVER", raising=False)
     parser = argparse.ArgumentParser()

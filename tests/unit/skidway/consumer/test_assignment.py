@@ -15,8 +15,8 @@ def shares(readers: dict[str, frozenset[str]], partitions: dict[str, int]) -> di
 
 
 def test_ranges_are_those_of_the_paper() -> None:
-    """Readers get contiguous ranges in the order of their names; the first ranges are longer by
-    one."""
+    """Readers get contiguous ranges in the order of their names; if the partitions cannot be
+    divided evenly, the first ranges are longer by one."""
     readers = {name: frozenset({"t"}) for name in ("c", "a", "b")}
     assert shares(readers, {"t": 8}) == {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
     assert shares(readers, {"t": 2}) == {"a": [0], "b": [1], "c": []}

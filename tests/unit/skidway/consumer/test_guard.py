@@ -1,5 +1,5 @@
-"""Every write of a consumer to ZooKeeper leaves a token in the consumer's registration node, which
-shows later whether an unanswered write was done."""
+"""Every write of a consumer to ZooKeeper leaves a token in the consumer's registration node, and
+the token shows later whether an unanswered write was done."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from skidway.consumer.guard import Guard
 
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
-    """An unanswered write was done if its token is in the node, and `was_done` says so once. A
-    later write over the same version was not done and never will be."""
+    """If the token of an unanswered write is in the node, the write was done, and `was_done` says
+    so once. Then another write on top of the same version was not done, and never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -21,7 +21,8 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """A write that succeeds takes the version, so no unanswered earlier write over it was done."""
+    """If a write succeeds, it was on top of the known version. So no unanswered earlier write on
+    top of that version was done."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()
@@ -31,7 +32,8 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write without a name is not reported as done, because it may be done twice."""
+    """An unanswered write without a name is never reported as done. Such a write may simply be
+    repeated."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

@@ -7,7 +7,7 @@ from skidway.consumer.lease import Lease
 
 def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
     """A lease runs from the moment at which ZooKeeper was asked, not from its answer, and ends
-    before the session."""
+    before the session can end."""
     lease = Lease(10.0)
     assert not lease.holds(0.0)
     lease.proven(100.0)

@@ -36,7 +36,8 @@ def owning(now: float = 1.0) -> Membership:
 
 
 def test_looks_once_it_has_been_quiet() -> None:
-    """A member looks once after many changes; endless changes do not delay the look for ever."""
+    """After many changes a member looks at the group once, when the changes have stopped. Endless
+    changes do not delay the look for ever."""
     found = member()
     assert found.next_step(QUIET_S) is None
     for tenth in range(1, 40):
@@ -87,8 +88,8 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """If a claim was not answered, and the partition is now another member's, our owner node is
-    removed."""
+    """If a claim was not answered, and the partition is then assigned to another member, our owner
+    node is removed."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)
     found.unanswered(Claim(P1), 1.0)
@@ -110,7 +111,8 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
 
 
 def test_looks_again_without_a_watch() -> None:
-    """A member looks again once in a while without a watch, each member at another time."""
+    """Even if no watch fires, a member looks at the group again once in a while, and each member
+    does so at another time."""
     found = owning()
     assert found.next_step(1.0 + 0.9 * 60 - 1) is None
     assert found.next_step(1.0 + 1.1 * 60) == Look()

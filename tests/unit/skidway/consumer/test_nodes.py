@@ -33,7 +33,7 @@ def test_offsets_are_read_leniently(data: bytes, offset: int | None) -> None:
 
 
 def test_what_is_written_is_kafkas_layout() -> None:
-    """Nodes have the paths and contents of Kafka 0.8."""
+    """Nodes that we write have the paths and contents of Kafka 0.8."""
     assert nodes.owner_path("g", TP) == "/consumers/g/owners/clicks/12"
     assert group_nodes.offset_path("g", TP) == "/consumers/g/offsets/clicks/12"
     assert group_nodes.offset_path("a/b", TP) == "/consumers/a%2Fb/offsets/clicks/12"
@@ -54,7 +54,8 @@ def test_owner_paths_are_read_back() -> None:
 
 
 def test_registrations_name_readers() -> None:
-    """Each stream of a registered consumer is a reader; a senseless registration has none."""
+    """Each stream of a registered consumer is a reader; a registration that makes no sense has no
+    readers."""
     data = nodes.registration_document({"a": 2, "b": 1}, 0)
     assert nodes.read_registration("c", data) == {
         "c-0": frozenset({"a", "b"}),
@@ -82,6 +83,7 @@ def test_members_of_brokers_are_counted() -> None:
 
 
 def test_beginnings() -> None:
-    """A node tells how many partitions a topic had when the group began; an empty one does not."""
+    """A node tells how many partitions a topic had when the group began. If the node is empty, that
+    number is unknown."""
     assert nodes.read_beginning(nodes.beginning_document(4)) == 4
     assert nodes.read_beginning(b"") is None

@@ -19,11 +19,11 @@ OFFSET = group_nodes.offset_path("g", TP)
 
 
 def unseen(_: object) -> None:
-    """A watch that nobody waits for."""
+    """A watch whose call nobody waits for."""
 
 
 class Member:
-    """A registered consumer, and the fates of its next requests."""
+    """A registered consumer, and what happens to its next requests to ZooKeeper."""
 
     def __init__(self, server: MemoryZooKeeper, name: str) -> None:
         self.fates: list[Fate] = []
@@ -56,7 +56,8 @@ def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
 
 
 def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
-    """The second claim is refused until the first owner has released; the offset stays."""
+    """The second claim is refused until the first owner has released; the committed offset
+    stays."""
     a, b = two
     assert a.claim()
     assert not b.claim()
@@ -80,8 +81,8 @@ def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> No
 def test_a_release_whose_answer_was_lost_is_not_done_again(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """The next owner keeps its node and its offset, however often the former owner repeats a
-    release that was done."""
+    """However often the former owner repeats a release that was already done, the next owner keeps
+    its owner node and its offset."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 3})
@@ -110,7 +111,8 @@ def test_a_release_that_was_lost_is_done_later(
 def test_nothing_is_written_without_a_registration(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """After a member's session has ended, all its writes are fenced, also in its next session."""
+    """After a member's session has ended, all writes of its old registration are fenced, even in
+    its next session."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 1})
@@ -139,7 +141,8 @@ def test_a_partition_that_is_not_ours_is_not_committed(two: tuple[Member, Member
 def test_disclaims_only_what_is_its_own(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """A member removes an owner node that its unanswered claim left, never another member's."""
+    """A member removes an owner node that its own unanswered claim created, but never one of
+    another member."""
     a, b = two
     a.claim()
     b.registry.disclaim(b.guard, "b-0", TP)
@@ -177,8 +180,7 @@ def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
 
 
 def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
-    """A group with members on a broker is refused, because these members know nothing of owner
-    nodes."""
+    """A group with members on a broker is refused, because these members do not use owner nodes."""
     first = MemoryCoordinator(server)
     first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="coordinate through a broker"):
@@ -213,8 +215,8 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
 
 def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
-    """A registration changes the version of the node above, which the broker's transaction
-    checks."""
+    """A registration changes the version of the registrations' parent node. The broker's
+    transaction checks that version."""
     Member(server, "a").registry.unregister("a")
     before = server.nodes[group_nodes.ids_path("g")].version
     Member(server, "b")

@@ -25,7 +25,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
 
 
 def test_addresses_and_groups_are_looked_at_first() -> None:
-    """A bad address or group name is refused without waiting for anybody."""
+    """A bad address or group name is refused before any server is waited for."""
     with pytest.raises(ConfigurationRefused):
         Consumer("127.0.0.1:1", "g", "t", zookeeper_connect="nowhere")
     with pytest.raises(UsageError, match="cannot name a group"):

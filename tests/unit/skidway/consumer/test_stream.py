@@ -67,7 +67,7 @@ class World:
             registration.close()
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
-        """The values that come within a second or so; nobody's session ends meanwhile."""
+        """The values that come within a second or so; in that time no member's session ends."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]
@@ -94,8 +94,8 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """Records are committed once the next are asked for, or when the close says that they are
-    done."""
+    """Records are committed once the caller asks for the next ones, or when it closes the stream
+    with the word that they are done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
@@ -126,8 +126,8 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
-    """Without a committed offset "none" raises an error that says what to do; once an offset is
-    set, the same member goes on."""
+    """Without a committed offset "none" raises an error that says what to do. Once an offset is
+    set, the same member can go on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)
@@ -137,7 +137,8 @@ def test_without_an_offset_none_is_an_error(world: World) -> None:
 
 
 def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None:
-    """Without auto commit, the next owner begins at what a listener commits on revocation."""
+    """Without auto commit, the next owner begins at the offset that a listener commits on
+    revocation."""
     told: list[tuple[str, Sequence[TopicPartition]]] = []
 
     def revoked(tps: Sequence[TopicPartition]) -> None:
@@ -183,7 +184,8 @@ def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) 
 
 
 def test_seek_goes_where_it_says(world: World) -> None:
-    """Seek goes forward and back, also within fetched records, but only in our own partitions."""
+    """Seek goes forward and back, even within records that are already fetched, but only in our own
+    partitions."""
     stream = world.member()
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.seek(TP, 4)
@@ -199,7 +201,7 @@ def test_seek_goes_where_it_says(world: World) -> None:
 
 
 def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
-    """Every poll of a damaged batch raises. Without a seek no record behind the batch is given or
+    """Every poll of a damaged batch raises an error. Without a seek no later record is returned or
     committed."""
     world.produce(b"5")
     world.cluster.log(TP).batches[1][-1] ^= 1

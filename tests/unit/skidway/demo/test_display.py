@@ -58,7 +58,7 @@ def test_a_terminal_sees_one_table_in_its_place() -> None:
 
 
 def test_the_last_table_stays() -> None:
-    """After end_state the table stays, and later events stand below it."""
+    """After end_state the table stays, and later events are written below it."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row"])
@@ -90,7 +90,7 @@ def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.Monkey
 
 
 def screen(written: str) -> list[str]:
-    """What a terminal shows that knows \x1b[nF and \x1b[J."""
+    """What is visible on a terminal that understands \x1b[nF and \x1b[J."""
     lines: list[str] = [""]
     for at, part in enumerate(written.split("\x1b[")):
         if at and part.startswith("J"):

@@ -15,7 +15,7 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """An agent whose positions have passed its intents lost nothing; the sentence counts the
+    """An agent lost nothing if its positions have passed all its intents; the sentence counts the
     promised bytes that were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
@@ -25,8 +25,8 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
-    """Bytes that are lost, uncertain or not passed all count as a kill's losses; losses from before
-    the kill do not."""
+    """Bytes that are declared lost or uncertain, or that no position has passed, count as a kill's
+    losses. Losses from before the kill do not count."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10
@@ -48,7 +48,8 @@ def test_broker_whose_log_is_shorter_has_lost_records() -> None:
 
 
 def test_counter_counts_on_from_its_offsets() -> None:
-    """A counter counts what came after its last transaction again, in the same epoch: no loss."""
+    """A counter that goes on in the same epoch, and counts again what came after its last
+    transaction, has lost nothing."""
     killed = CounterState(3, {A0: 10, A1: 20})
     kill = kills.of_counter(killed, {A0: 15, A1: 20}, CounterState(3, {A0: 99, A1: 20}), 1.0)
     assert kill.lost == 0
@@ -64,8 +65,8 @@ def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
 
 
 def test_loader_begins_where_the_last_manifest_ends() -> None:
-    """A load lost nothing if it begins where the last manifest ends: elsewhere rows would be
-    doubled or missing."""
+    """A load lost nothing if it begins where the last manifest ends. If it began elsewhere, rows
+    would be doubled or missing."""
     good = kills.of_loader({"a": 5}, {A0: 10}, {A0: 10, A1: 0}, 5, 1.0)
     assert good.lost == 0
     assert "loading 5 records of 1 topics" in good.sentence

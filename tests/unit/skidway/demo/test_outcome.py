@@ -53,8 +53,8 @@ def test_all_has_to_agree() -> None:
     ],
 )
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
-    """One row too few or too many, one byte, a topic without rows or a kill with losses makes a
-    demo incomplete."""
+    """A demo is incomplete if one row is missing or surplus, if one byte is unaccounted for, if a
+    topic has no rows, or if a kill lost something."""
     assert not outcome(**changed).is_complete
 
 
@@ -78,8 +78,8 @@ def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
-    r"""A file whose name is not UTF-8 is found by the ledger's escaped text; a name that holds a
-    literal `\xff` is that name."""
+    r"""A file whose name is not UTF-8 is found by the ledger's escaped text; a name that contains
+    the four characters `\xff` is not taken for escaped."""
     for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
         path = tmp_path / os.fsdecode(name)
         path.write_bytes(b"x" * 100)
@@ -100,7 +100,8 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
-    """A torn line may have become a row or a reject; a second surplus row is a disagreement."""
+    """A torn line may have become a row or a reject; if there is one more surplus row, the tiers
+    disagree."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
     assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete

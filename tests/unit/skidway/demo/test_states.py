@@ -11,7 +11,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_no_state_reads_as_empty(tmp_path: Path) -> None:
-    """A state is empty before its program has run, and before the program has made its tables."""
+    """If the program has not run yet, or has not made its tables yet, its state reads as empty."""
     assert states.agent(tmp_path, ["t"]) == states.AgentState()
     assert states.counter(tmp_path) == states.CounterState()
     with closing(sqlite3.connect(tmp_path / DATABASE)):
@@ -34,8 +34,8 @@ def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> None:
-    """Acknowledged bytes are summed only over the topics that are asked for, not over all that the
-    agent tails."""
+    """Acknowledged bytes are summed only over the topics that are asked for, not over all topics
+    that the agent has."""
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
         columns = [row[1] for row in state.execute("PRAGMA table_info(files)")]

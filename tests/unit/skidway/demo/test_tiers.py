@@ -7,8 +7,8 @@ RECORDS = {tiers.BROKER: 800, tiers.MIRROR: 700, tiers.COUNTED: 600, tiers.ROWS:
 
 
 def test_tiers_are_shown_in_lines_and_bytes() -> None:
-    """Each tier shows lines and bytes, converted by the mean length of a line, and how many lines
-    it is behind."""
+    """Each tier is shown with lines and bytes, one computed from the other by the mean length of a
+    line, and with how many lines it is behind."""
     written, agent, broker, *_, rows = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     assert (written.lines, written.bytes, written.behind) == (1_000, 100_000.0, 0)
     assert (agent.lines, agent.bytes, agent.behind) == (900, 90_000.0, 100)
@@ -40,7 +40,7 @@ def test_rates_are_means_of_the_last_seconds() -> None:
 
 
 def test_the_table_says_who_is_away() -> None:
-    """The table has a line for each tier, and marks a killed one."""
+    """The table has a line for each tier, and marks a tier whose program was killed."""
     filled = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     table = tiers.table(filled, {tiers.BROKER: "killed"})
     assert len(table) == 1 + len(tiers.TIERS)

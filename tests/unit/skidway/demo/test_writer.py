@@ -15,7 +15,8 @@ NOW = datetime(2026, 11, 21, 9, 8, 7, tzinfo=UTC)
 
 
 def test_lines_fit_their_parsers() -> None:
-    """The written lines fit the demo's three formats: raw, its pattern, its JSON schema."""
+    """The written lines fit the demo's three formats: raw lines, the demo's pattern, and its JSON
+    schema."""
     for number in range(0, 5_000, 7):
         assert "\n" not in writer.raw_line(number, NOW)
         assert re.fullmatch(ACCESS_LINE, writer.regex_line(number, NOW))
@@ -73,7 +74,8 @@ def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_rotation_cut_short_loses_no_generation(tmp_path: Path) -> None:
-    """Where a killed writer left a gap, only the generations below it move."""
+    """If a killed writer left a gap in the numbers of the generations, only the generations with
+    lower numbers move."""
     folder = tmp_path / writer.RAW
     folder.mkdir()
     for number, text in ((2, "b"), (3, "c")):

@@ -55,7 +55,8 @@ def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence
 
 
 def test_stamping_keeps_the_crc() -> None:
-    """Base offset and leader epoch change in place; the CRC does not cover them and stays."""
+    """Base offset and leader epoch change in place. The CRC stays the same, because it does not
+    cover them."""
     buffer = bytearray(b"before") + batch.seal(encoded(), 1, 2, 3)
     batch.stamp(buffer, 6, 1 << 40, 77)
     header = batch.read_header(buffer, 6)
@@ -70,7 +71,8 @@ def test_stamping_keeps_the_crc() -> None:
 
 @pytest.mark.parametrize("position", range(12, 66))
 def test_every_covered_bit_is_guarded(position: int) -> None:
-    """A flipped bit from the magic on is found; the leader epoch is not covered by the CRC."""
+    """A flipped bit in any byte from the magic on is found. A flipped bit of the leader epoch is
+    not, because the CRC does not cover it."""
     sealed = bytearray(batch.seal(encoded(), 1, 2, 3))
     sealed[position] ^= 0x10
     if position in range(12, 16):

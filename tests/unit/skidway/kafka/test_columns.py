@@ -55,7 +55,7 @@ class Row:
 
     @property
     def origin(self) -> origin.Origin | None:
-        """The last valid origin among the headers."""
+        """The last one of the headers that is a valid origin."""
         found = None
         for key, value in self.headers:
             if key == "origin" and value is not None:
@@ -68,7 +68,8 @@ def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
 
 
 def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
-    """A batch that kafka-python builds; we compress it if asked, since its codecs are optional."""
+    """A batch that kafka-python builds. If it is to be compressed, we compress it, because
+    kafka-python's codecs are optional."""
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
     for row in rows:
         assert builder.append(
@@ -106,7 +107,7 @@ def columns_of(origins: Origins) -> list[columns.Int64s]:
 def decoded_rows(
     raw: bytes,
 ) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
-    """The rows as we read them; asserts on the way that our two readers agree."""
+    """The rows as we read them. The function also asserts that our two readers agree."""
     found = decode(memoryview(raw))
     offsets, timestamps, origins, has_origin = decode_headers(memoryview(raw))
     assert offsets.tolist() == found.offsets.tolist()
@@ -224,7 +225,8 @@ def test_any_width_of_lengths(size: int) -> None:
 
 
 def test_many_records() -> None:
-    """20,000 records come back: offset deltas of three bytes, times that go both ways."""
+    """20,000 records are read back as they were written, with offset deltas of three bytes, and
+    times that rise and fall."""
     count = 20_000
     times = 1_700_000_000_000 + (np.arange(count, dtype=np.int64) * 7919) % 100_003 - 50_000
     values = pa.array([str(i).encode() for i in range(count)], pa.binary())
@@ -361,7 +363,8 @@ def sample() -> bytes:
 @given(st.integers(HEADER_BYTES, len(sample()) - 1), st.integers(0, 255))
 @settings(max_examples=share_of(500))
 def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
-    """Any byte of the records changed, under a right CRC, gives rows or CorruptBatch."""
+    """If any byte of the records is changed and the CRC is made to fit, decoding gives rows or
+    CorruptBatch."""
     raw = bytearray(sample())
     raw[position] = byte
     try:
@@ -433,7 +436,7 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """A second batch behind the one to decode is an error, not dropped."""
+    """A second batch after the one to decode is an error, and is not dropped silently."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 

@@ -22,7 +22,7 @@ TEXT = b"".join(
 @pytest.mark.parametrize("codec", list(Codec))
 @given(data=st.binary(max_size=3000), times=st.integers(1, 60))
 def test_compressed_comes_back(codec: Codec, data: bytes, times: int) -> None:
-    """Every codec gives back exactly what it compressed, also across its blocks."""
+    """Every codec gives back exactly what it compressed, even data of several blocks."""
     assert bytes(decompress(codec, compress(codec, data * times))) == data * times
 
 

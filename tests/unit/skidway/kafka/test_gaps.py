@@ -28,7 +28,8 @@ NAMED = [Gap(0, 10, 20, "expired"), Gap(0, 20, 25, "too old"), Gap(1, 0, 99, "ex
 def test_a_reason_is_given_where_every_offset_is_named(
     first: int, end: int, reason: str | None
 ) -> None:
-    """A range of offsets has a reason only if named gaps, which may touch, cover all of it."""
+    """A range of offsets has a reason only if named gaps cover all of it. Several adjacent gaps may
+    do that together."""
     assert gaps.reason(NAMED, 0, first, end) == reason
 
 

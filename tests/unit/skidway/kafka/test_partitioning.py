@@ -13,7 +13,7 @@ KAFKA = {
     b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
     b"abc": 479470107,
 }
-"""Hashes that Kafka's own client gives, as signed numbers."""
+"""The hashes that Kafka's own client computes, as signed numbers."""
 
 
 def test_keys_are_hashed_as_kafka_does() -> None:
@@ -29,6 +29,6 @@ def test_keys_are_hashed_as_kafka_does() -> None:
 
 @given(st.lists(st.binary(max_size=40), min_size=1), st.integers(1, 1000))
 def test_one_key_goes_where_a_column_of_it_goes(keys: list[bytes], partitions: int) -> None:
-    """A key gets the same partition alone and in a column."""
+    """A key gets the same partition whether it is hashed alone or in a column."""
     expected = partitioning.of_keys(pa.array(keys, pa.binary()), partitions).tolist()
     assert [partitioning.of_key(key, partitions) for key in keys] == expected

@@ -57,21 +57,22 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
 def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
-    """The brokers' cluster.name counts. A setting only names a cluster without a name of its own,
-    such as Apache Kafka's."""
+    """A cluster has the name in its brokers' cluster.name. The setting is used only if the brokers
+    give no name, as those of Apache Kafka."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 
 
 def test_a_cluster_under_two_names_is_refused() -> None:
-    """A name other than the brokers' name is refused, because announcements and counts would never
-    meet."""
+    """A name other than the brokers' name is refused, because announcements and counts under two
+    names would never be matched."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 
 
 @pytest.mark.parametrize("name", ["", "dc.1"])
 def test_a_cluster_name_has_no_dot(name: str) -> None:
-    """A cluster name with a dot is refused: it ends at the first dot of a mirror topic's name."""
+    """A cluster name with a dot is refused, because in a mirror topic's name the cluster's name
+    ends at the first dot."""
     with pytest.raises(ConfigurationRefused, match="without a dot"):
         check_cluster_name(name)

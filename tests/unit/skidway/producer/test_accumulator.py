@@ -51,7 +51,7 @@ def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
 
 
 def test_batches_of_a_partition_come_in_their_order() -> None:
-    """A partition's full batch is taken before batches that were begun later."""
+    """A partition's full batch is taken before the partition's later batches."""
     accumulator = Accumulator(0.0)
     for letter in (b"a", b"b", b"c"):
         put(accumulator, P0, letter * 900, 1.0)
@@ -85,7 +85,7 @@ def test_futures_tell_each_offset() -> None:
 
 
 def test_a_cancelled_future_disturbs_nobody() -> None:
-    """A cancelled future is not told, and its message is delivered all the same."""
+    """A cancelled future gets no result, but its message is still delivered."""
     sending = Sending(0, 1, single=True)
     assert sending.future.cancel()
     batch = PendingBatch(P0, 0.0)
@@ -131,7 +131,8 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """A batch takes at least one message, and all that fit, however many are looked at together."""
+    """A batch takes as many messages as fit, and at least one, however many messages are looked at
+    together."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)
@@ -142,7 +143,8 @@ def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead:
 
 
 def test_a_large_set_is_gone_through_once() -> None:
-    """A large set's sizes are read about once, even if it fills many small batches."""
+    """The size of each message in a large set is read about once, even if the set fills many small
+    batches."""
 
     class Counting(list[int]):
         seen = 0

@@ -44,8 +44,8 @@ def directory(cluster: Cluster) -> Directory:
 
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
-    """In an outage a known topic is asked for once, then goes on counting, so senders fill the
-    buffer."""
+    """In an outage the brokers are asked once for a topic that is already known. Then the known
+    answer is used, so that senders can fill the buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)
     known = directory(cluster)
@@ -75,7 +75,8 @@ def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
 
 
 def test_a_partition_that_was_added_is_asked_for() -> None:
-    """An unknown partition is asked for at once, even if the topic is known and not old."""
+    """An unknown partition is asked for at once, even if the topic is known and was asked for
+    recently."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     assert known.topic("t", 60.0).partitions == 1

@@ -53,8 +53,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("known")
 def test_a_full_buffer_holds_senders_back() -> None:
-    """A sender gets BufferFull after max_block_ms; close fails what is still buffered, and says
-    so."""
+    """A sender gets BufferFull after max_block_ms; close fails the messages that are still
+    buffered, and raises an error that says so."""
     producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
     try:
         first = producer.send("t", bytes(800))
@@ -111,8 +111,8 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Only the producer's thread goes through its partitions, also for a flush or close that was
-    not finished in time."""
+    """Only the producer's own thread goes through its partitions, even to find out why a flush or
+    close was not finished in time."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:
@@ -153,7 +153,8 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after close writes to no descriptor: its number may be another file's by then."""
+    """A flush after close writes to no descriptor, because by then its number may belong to another
+    file."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()
@@ -185,7 +186,8 @@ class DeliversAtOnce:
 
 @pytest.mark.usefixtures("known")
 def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If lingering batches fill the buffer, a send that needs room has them sent at once."""
+    """If lingering batches fill the buffer, a send that needs room makes the producer send them at
+    once."""
     monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
     hour_ms = 3_600_000
     with Producer(NOBODY, linger_ms=hour_ms, buffer_memory=1_000, max_block_ms=0) as producer:
@@ -217,7 +219,7 @@ def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
 
 @pytest.mark.usefixtures("known")
 def test_memory_is_bounded_whatever_is_sent() -> None:
-    """Undelivered bytes never exceed buffer_memory, even for a set larger than it."""
+    """Undelivered bytes never exceed buffer_memory, even if a single set is larger than that."""
     producer = Producer(NOBODY, buffer_memory=20_000, max_block_ms=20, batch_size=1_000)
     held: list[int] = []
     refused = 0

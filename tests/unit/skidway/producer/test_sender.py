@@ -15,7 +15,7 @@ TP = TopicPartition("t", 0)
 
 
 class Waiting:
-    """Batches that wait to be sent, and their sendings."""
+    """Batches that wait to be sent, and the sending of each set of messages."""
 
     def __init__(self, *sizes: int) -> None:
         self.batches: list[PendingBatch] = []
@@ -80,7 +80,7 @@ def test_a_batch_that_is_too_large_is_halved() -> None:
 
 
 def test_one_message_that_is_too_large_fails_alone() -> None:
-    """A message that is too large fails its set's future; the rest of its batch arrives."""
+    """If a message is too large, its set's future fails; the other messages of its batch arrive."""
     waiting = Waiting(2, 1)
     too_large = ErrorCode.MESSAGE_TOO_LARGE
     assert sent(waiting, too_large, too_large) == [b"1", b"2"]

@@ -77,7 +77,7 @@ def test_defaults_hold_where_nothing_is_written() -> None:
 
 
 def test_flat_and_nested_keys_are_alike_at_any_depth(tmp_path: Path) -> None:
-    """Two spellings of one configuration load to equal settings."""
+    """Flat and nested spellings of one configuration load to equal settings."""
     flat = given_file(
         tmp_path,
         """
@@ -180,7 +180,8 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
     ],
 )
 def test_bad_override_is_one_sentence(override: str, words: str) -> None:
-    """A bad flag is refused with one sentence: the flag, the key, and what would be right."""
+    """A bad flag is refused with one sentence that names the flag, the key, and what would be
+    right."""
     said = refusal(None, override)
     assert words in said
     assert said.startswith(f"--set {override}:")
@@ -267,7 +268,8 @@ def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
 def test_one_key_is_read_whatever_the_others_are_worth(
     tmp_path: Path, text: str, overrides: list[str], found: str | None
 ) -> None:
-    """One key can be read from a refused configuration: it may name where to report the refusal."""
+    """One key can be read even from a configuration that is refused, because that key may say where
+    to report the refusal."""
     assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
 
 
@@ -280,7 +282,8 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """A refused combination of settings names the file and, for an item of a list, its line."""
+    """A refused combination of settings is reported with the file's name and, if it is in an item
+    of a list, with the item's line."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"
@@ -299,15 +302,15 @@ def test_documented_lists_every_key_with_nested_ones() -> None:
 
 
 def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
-    """The example with every default written out loads to the defaults."""
+    """If every default in the example is made active, it still loads to the defaults."""
     loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
     plain = load(Agent, None, ["state.dir=/var/lib/x"])
     assert loaded == plain
 
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
-    """The example shows each key with its help, only required ones active; it loads to the
-    defaults."""
+    """The example shows each key once with its help. Only required keys are active, so it loads to
+    the defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -354,7 +357,7 @@ class Outer:
 
 
 def test_missing_key_of_a_missing_section_is_named_whole() -> None:
-    """A required key in a section that is missing is named by its full path."""
+    """A required key in a section that is missing is named in the error by its full path."""
     with pytest.raises(ConfigurationRefused, match=r"the key 'inner\.needed' is missing"):
         load(Outer, None)
 

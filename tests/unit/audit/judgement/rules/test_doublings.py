@@ -49,7 +49,7 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta whose time lies within the bucket that it counts."""
+    """A delta that was sent at a time within the bucket that it counts."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -96,7 +96,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance covers the lines of that moment
+    [doubt] = found.findings  # (5, 99): the count and checksum that an acceptance covers
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -112,15 +112,15 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """What the new agent counts behind its first seal is not in doubt: by that seal it has
+    """What the new agent counts after its first seal is not in doubt, because by that seal it has
     delivered all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
-    """What the old agent had sealed is not in doubt, because the old agent was the first to read
-    those lines."""
+    """A bucket that the old agent had sealed is not in doubt, because the old agent was the first
+    to read its lines."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
@@ -144,8 +144,8 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """Later buckets stay in doubt while the old agent is still heard, or while the new one may have
-    more to read."""
+    """Later buckets stay in doubt while the old agent is still heard, or while the new agent may
+    not yet have read everything that the old one had."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
@@ -154,8 +154,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """A seal behind bytes that were set apart proves nothing: the agent may read those bytes later,
-    when a source covers the file again."""
+    """A seal that was sent after bytes were set apart does not end the doubt, because the agent may
+    read those bytes later, when a source covers the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -166,8 +166,8 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """When the old agent's state is restored, its later counts are in doubt until it seals behind
-    the new agent's last message."""
+    """When the old agent's state is restored, its later counts are in doubt until it sends a seal
+    with a time after the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -246,7 +246,7 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
     """Bytes that were set apart and are found again are in doubt, because the other agent read them
-    in between. A new id of the file shows that there is more to read."""
+    in between. The file's new id shows that the agent reads such bytes again."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -267,8 +267,8 @@ def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_sea
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """The messages; each announcement among them gets this birth of the inode and the other
-    changes."""
+    """Returns the messages. In each announcement among them, the inode has this birth, and the
+    other changes are made."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said
@@ -366,8 +366,8 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """Content that took a file's place after the other agent was last heard is new. No earlier
-    bucket comes into doubt again, although the content begins with the same header."""
+    """If a file's content is replaced after the other agent was last heard, the content counts as
+    new, although it begins with the same header. So no earlier bucket comes into doubt again."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]

@@ -1,4 +1,5 @@
-"""What lies between an agent's old epoch and its new one is in doubt."""
+"""What an agent sent between the last seal of its old epoch and the first seal of its new one is in
+doubt."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the new epoch's first seal by the agent's clock, even
-    where our clock was behind it, because event times are by the agent's clock."""
+    """The doubt between two epochs ends at the new epoch's first seal by the agent's clock, even if
+    our clock was behind the agent's, because event times are by the agent's clock."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -102,16 +103,16 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
 def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
-    """An agent begins with epoch 1. If only epoch 2 is known, whatever epoch 1 did lies before the
-    first seal of epoch 2."""
+    """An agent begins with epoch 1. If only epoch 2 is known, everything that epoch 1 sent came
+    before the first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """An epoch's newest seal does not prove what the epoch touched behind it, because the next
-    epoch may have read that again."""
+    """An epoch's newest seal does not prove the buckets that the epoch touched after this seal,
+    because the next epoch may have read those lines again."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]

@@ -30,14 +30,14 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""The good bucket of a topic that nobody mirrors, and so nobody loads."""
+"""A good bucket of a topic that nobody mirrors, so that nobody loads it."""
 
 
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
-    """A topic exempt from mirror and hdfs, by name or pattern, is complete without them; when only
-    mirror is exempt, hdfs is still expected."""
+    """A topic exempt from mirror and hdfs, by name or pattern, is complete without these tiers. If
+    a topic is exempt only from mirror, hdfs is still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
@@ -95,7 +95,8 @@ def test_repeats_are_shown_and_are_no_fault() -> None:
 
 @promise("6 repeats and rejects")
 def test_the_loaders_rejects_count_as_arrived() -> None:
-    """Records that the loader rejected count as arrived: hdfs has rows + rejects."""
+    """Records that the loader rejected count as arrived, because the count of hdfs is the sum of
+    rows and rejects."""
     messages = good()
     messages[3] = delta(HDFS, 1, replace(count(), rejects=2))
     assert verdict(messages).status is Status.COMPLETE
@@ -146,8 +147,9 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal nobody says how many records there were. Records that only a retired counter
-    has are then missing elsewhere, even if another retired place lacks them too."""
+    """Without a seal no message says how many records there were. Then records that only a retired
+    counter has count as missing in the active places, even if another retired place lacks them,
+    too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]

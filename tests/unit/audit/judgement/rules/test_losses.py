@@ -44,8 +44,8 @@ def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
 
 @promise("6 losses")
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
-    """A loss with a range of event times leaves the buckets before and behind that range
-    complete."""
+    """A loss with a range of event times leaves the buckets that are earlier or later than that
+    range complete."""
     for there in (START - 2 * SIZE, START + 2 * SIZE):
         elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
         messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
@@ -78,7 +78,7 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
     """A loss reaches back from the last seal by the agent's lateness or ours, whichever is larger.
-    Of all values that the agent sent, the largest counts."""
+    Of all lateness values that the agent ever sent, the largest is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -93,7 +93,8 @@ OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
 
 
 def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
-    """A loss before the agent's first seal reaches back without limit: no time is proven yet."""
+    """A loss before the agent's first seal reaches back without limit, because no seal has proven
+    any bucket yet."""
     messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
     assert verdict(messages).status is Status.LOST
 
@@ -119,8 +120,8 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """An open-ended loss leaves the buckets complete that the last seal had proven, because no lost
-    line is older."""
+    """If a loss has no end, the buckets that the last seal had proven stay complete, because no
+    lost line is older than that seal."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]

@@ -73,8 +73,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """A retired host's last word completes a bucket without a later seal. An ordinary seal of the
-    same time leaves the bucket unknown, and so does a line that comes after the last word."""
+    """A retired host's last word completes a bucket without a later seal. The bucket stays unknown
+    if the host sent an ordinary seal of the same time instead, or if a line comes after the last
+    word."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -87,8 +88,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """An ordinary seal after a last word takes it back: the agent is there again and may send
-    more."""
+    """An ordinary seal after a last word takes it back: the agent runs again and may send more
+    lines."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN
@@ -134,7 +135,7 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
     """A seal of a topic made again also seals the old topic id: its young buckets become complete
-    or incomplete. Lines behind the newest seal leave them open."""
+    or incomplete. Lines that come after the newest seal leave these buckets open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))

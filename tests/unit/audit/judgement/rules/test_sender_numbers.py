@@ -38,7 +38,8 @@ from support.promises import promise
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
     """Only a later epoch of an agent makes up for a missing number, and only for buckets that begin
-    late enough: behind that epoch's first seal by at least as much as event times may be ahead."""
+    late enough. They must begin later than that epoch's first seal, by at least as much as event
+    times may be ahead."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -67,8 +68,8 @@ def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """A seal of the same epoch makes up for no missing number, however old the seal is: the missing
-    message may have come after it, and may touch any bucket."""
+    """A seal of the same epoch makes up for no missing number, however long before the bucket it
+    was sent. The missing message may have come after the seal, and may touch any bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -130,7 +131,7 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # the copy's numbers are not here
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # another counter's bucket
     assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 

@@ -50,8 +50,8 @@ def test_records_without_origin_are_audited_from_the_broker_on() -> None:
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin waits for its counter, because no seal says that all
-    records are counted, and a counter that stands still may have counted only a part."""
+    """A bucket of records without origin waits for its counter, because no seal says that all its
+    records are counted. A counter that stands still may have counted only some of them."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -65,7 +65,8 @@ def test_without_origin_a_bucket_waits_for_its_counter() -> None:
 
 
 def test_records_without_origin_are_compared_too() -> None:
-    """From the first counter on every tier must have the same records without origin."""
+    """The first tier with a counter and every tier after it must have the same records without
+    origin."""
     messages = from_the_broker_on()
     messages[2] = delta(HDFS, 1, count(4, agent=0))
     found = verdict(messages)
@@ -89,8 +90,8 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """A mirror's counter that is heard does not stand for the broker's counter, which may have
-    counted only a part. The audit waits for each of two mirrors."""
+    """If a mirror's counter is heard, that proves nothing for the broker's counter, which may have
+    counted only some of the records. The audit waits for each of two mirrors."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -102,8 +103,8 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """A retired counter that is short keeps no bucket from being complete; the active counters are
-    compared."""
+    """If a retired counter has too few records, the bucket can still be complete, because only the
+    active counters are compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
@@ -129,7 +130,8 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
     """If all counters are retired, one of them must have been heard when the bucket was due.
-    Otherwise they may have counted only a part, and a loader that has as much proves nothing."""
+    Otherwise they may have counted only some of its records, and a loader with the same number of
+    records proves nothing."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -156,7 +158,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
     """A counter's late beginning or gap touches buckets only as far ahead as event times can be. It
-    touches none if a higher epoch replaces the counter or if its place is retired."""
+    touches no bucket if a higher epoch of the counter replaces these counts, or if the counter is
+    retired."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))

@@ -8,7 +8,8 @@ from skidway.kafka.client.backoff import Backoff
 
 
 def test_waits_double_up_to_a_second() -> None:
-    """A wait is 50 ms, doubles each time up to a second, and is short again after a success."""
+    """The first wait is 50 ms. Each further wait is twice as long, up to a second. After a success
+    the wait is 50 ms again."""
     backoff = Backoff(lambda: 0.5)
     waits = [backoff.next_s() for _ in range(8)]
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0])

@@ -69,8 +69,8 @@ def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) ->
 def test_people_do_not_wait_for_an_address_that_refuses(
     monkeypatch: pytest.MonkeyPatch, patience_ms: int | None, said: str
 ) -> None:
-    """With refused_timeout_ms a client ends soon if dialling fails before any broker has
-    answered."""
+    """With refused_timeout_ms a client gives up soon if its connections are refused before any
+    broker has answered."""
     clock = ManualClock()
     with Client("host:1", refused_timeout_ms=patience_ms, clock=clock) as client:
         monkeypatch.setattr(client.session, "usable", lambda *_: False)

@@ -40,7 +40,7 @@ class Peer:
         self._reader = FrameReader()
 
     def requests(self, at_most: int = 1 << 30) -> Iterator[RequestHeader]:
-        """Takes what the connection wants to send, in portions of `at_most` bytes."""
+        """Takes what the connection wants to send, at most `at_most` bytes at a time."""
         while self.connection.wants_write:
             data = b"".join(self.connection.outgoing())[:at_most]
             self.connection.sent(len(data))
@@ -101,7 +101,8 @@ def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
 
 @pytest.mark.parametrize("portion", [1, 3, 1 << 30])
 def test_portions_do_not_matter(connection: Connection, peer: Peer, portion: int) -> None:
-    """Requests and responses are the same in whatever portions their bytes go and come."""
+    """Requests and responses are the same, in whatever portions their bytes are sent and
+    received."""
     for ticket in (1, 2, 3):
         connection.submit(ticket, metadata_call(["a", "b"]), 40.0)
     peer.agree()
@@ -133,7 +134,8 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """After an unreadable response its call is abandoned, and so are the calls behind it."""
+    """After an unreadable response the call that it belongs to is abandoned, and so are all later
+    calls."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -218,7 +220,7 @@ def test_deadlines(connection: Connection, peer: Peer) -> None:
 
 
 def test_a_call_that_cannot_be_written_is_the_callers(connection: Connection, peer: Peer) -> None:
-    """A call that its version cannot express fails alone."""
+    """A call that cannot be expressed in the version that the broker supports fails alone."""
 
     def build(_: int) -> MetadataResponse:
         raise UnsupportedVersion("not in this version")

@@ -78,7 +78,8 @@ def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
 
 
 def test_requests_are_bounded_in_bytes_and_number() -> None:
-    """Only one large batch makes a request exceed its limit; a leader has at most five open."""
+    """Only one large batch makes a request exceed its limit; a leader has at most five open
+    requests."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in range(12):
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX // 3), number)
@@ -118,7 +119,7 @@ def test_partitions_take_turns() -> None:
 
 
 def test_has_room_and_buffer_full_agree() -> None:
-    """Without room, BufferFull is raised; a delivered batch makes room."""
+    """If the buffer is full, adding a batch raises BufferFull; a delivered batch makes room."""
     dispatch = make(max_buffered_bytes=100)
     dispatch.add(tp(0), batch(500), 0)
     assert not dispatch.has_room
@@ -158,7 +159,8 @@ def test_a_lost_request_looks_for_leaders() -> None:
 
 
 def test_a_new_identity_is_for_who_needs_it() -> None:
-    """If one partition loses its producer id, only this partition goes on under a new one."""
+    """If one partition loses its producer id, only this partition goes on under a new producer
+    id."""
     dispatch = make()
     for number in range(2):
         dispatch.add(tp(number), batch(), number)

@@ -77,7 +77,8 @@ def test_positions_move_when_batches_are_taken() -> None:
 
 
 def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
-    """If a batch exceeds the limit, the next fetch asks for as many bytes as its header tells."""
+    """If a batch exceeds the limit, the next fetch asks for as many bytes as the batch's header
+    tells."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
     large = batch_at(0, 1, size=5_000)
@@ -116,7 +117,8 @@ def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
 
 
 def test_an_offset_out_of_range_stops_the_partition() -> None:
-    """An offset out of range is reported once, with the broker's offsets; a seek ends the stop."""
+    """An offset out of range is reported once, with the first and last offset of the broker's log.
+    The partition stops until a seek."""
     fetching = make()
     fetching.seek(TP, 99)
     [planned] = plan(fetching)
@@ -165,7 +167,8 @@ def test_what_was_sought_meanwhile_is_dropped() -> None:
 
 
 def test_partitions_take_turns_at_the_front() -> None:
-    """A partition that has given batches stands behind the others in the next request."""
+    """A partition whose batches were in the last answer comes after the others in the next
+    request."""
     fetching = make()
     other = TopicPartition("u", 0)
     fetching.seek(TP, 0)
@@ -177,7 +180,7 @@ def test_partitions_take_turns_at_the_front() -> None:
 
 
 def test_a_missing_leader_is_a_stall() -> None:
-    """A partition without a leader is a stall; one with an open fetch is not."""
+    """A partition without a leader counts as stalled; a partition with an open fetch does not."""
     fetching = make()
     fetching.seek(TP, 0)
     assert plan(fetching, None) == []
@@ -188,8 +191,8 @@ def test_a_missing_leader_is_a_stall() -> None:
 
 
 def test_damage_behind_whole_batches_comes_in_its_place() -> None:
-    """Whole batches before a damaged one are returned. The damage becomes an error when it is the
-    next to read."""
+    """Whole batches before a damaged one are returned. The damage becomes an error when the damaged
+    batch is the next one to be read."""
     damaged = bytearray(batch_at(5, 2))
     damaged[16] = 0
     records = batch_at(3, 2) + bytes(damaged)
@@ -237,7 +240,8 @@ class Log:
 
 
 def test_every_batch_once_whatever_the_answers(seeds: Seeds) -> None:
-    """Each batch comes once, in order, despite cuts, errors, lost connections and moved leaders."""
+    """Each batch is returned once, in order, in spite of cut answers, errors, lost connections and
+    moved leaders."""
     for seed in seeds(range(300)):
         log, fetching = Log(seed), make(max_bytes=200)
         fetching.seek(TP, 0)

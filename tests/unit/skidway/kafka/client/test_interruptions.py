@@ -76,7 +76,8 @@ def test_a_refusal_breaks_on_the_same_connection() -> None:
 
 
 def test_a_lost_fetch_is_told_at_once() -> None:
-    """A lost fetch is an interruption at once, without the next batch, which may never come."""
+    """A lost fetch is reported as an interruption at once, and not only with the next batch, which
+    may never come."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.lost(plan(fetching).id, NOW)
@@ -118,7 +119,8 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """The next fetch of thousands of partitions waits a little, unless there is much to fetch."""
+    """The next fetch of thousands of partitions waits a little, unless the last answer was
+    large."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]
     for tp in tps:

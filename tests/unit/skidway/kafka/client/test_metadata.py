@@ -71,7 +71,8 @@ def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: Scripte
 def test_a_leader_is_looked_up_and_never_created(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """The first question for a partition asks for its topic, by name, without creating it."""
+    """When a partition's leader is first looked up, the request names its topic, and does not let
+    the broker create it."""
     assert metadata.leader(LOGS) is None
     metadata.advance(session, 1.0)
     metadata.advance(session, 1.0)

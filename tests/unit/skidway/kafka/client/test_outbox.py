@@ -67,7 +67,7 @@ class Driver:
         return self.box.answer(entry, code, offset, None, self.now, self.wall)
 
     def begin(self, *tokens: int) -> list[OutboxEntry]:
-        """Gets past the first acknowledgement, and sends these."""
+        """Has a first batch acknowledged, and then sends these batches."""
         self.add(0)
         [first] = self.send()
         self.answer(first)
@@ -139,7 +139,7 @@ def test_a_refusal_for_now_waits_and_goes_again() -> None:
 
 
 def test_several_refusals_are_one_wait() -> None:
-    """Five batches refused at once do not make the wait five times longer."""
+    """If five batches are refused at the same time, the wait is as long as after one refusal."""
     driver = Driver()
     for entry in driver.begin(1, 2, 3, 4, 5):
         driver.answer(entry, 6)
@@ -147,7 +147,8 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """A batch acknowledged before an earlier batch is delivered after it."""
+    """If a batch is acknowledged before an earlier batch, it is reported as delivered only after
+    that one."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
@@ -157,7 +158,8 @@ def test_acknowledgements_are_contiguous() -> None:
 
 
 def test_a_duplicate_is_acknowledged() -> None:
-    """DUPLICATE_SEQUENCE_NUMBER acknowledges a batch that the broker has at an unknown offset."""
+    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement: the broker has the batch,
+    at an unknown offset."""
     driver = Driver()
     [one] = driver.begin(1)
     driver.answer(one, 46, 99)
@@ -166,7 +168,8 @@ def test_a_duplicate_is_acknowledged() -> None:
 
 
 def test_an_hour_idle_is_like_the_beginning() -> None:
-    """After an hour idle, by either clock, one batch is in flight again."""
+    """If nothing was sent for an hour, by the monotonic or the wall clock, only one batch is in
+    flight at first, as at the beginning."""
     for seconds, wall_ms in ((IDLE_S + 1, 0), (0, int(IDLE_S * 1000) + 1)):
         driver = Driver()
         driver.begin()
@@ -178,8 +181,8 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """An hour in which the host slept, and its monotonic clock stood still, counts as idle, even
-    after event times from the future."""
+    """An hour in which the host slept, and its monotonic clock stood still, counts as idle, even if
+    batches with event times in the future were sent before."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -191,7 +194,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """Nothing goes to a new leader before the old one's answers; then one batch is in flight."""
+    """Nothing is sent to a new leader before the old leader's answers have come. Then one batch is
+    in flight at first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -204,7 +208,8 @@ def test_another_leader_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
-    """If the leader moves while nothing is in flight, one batch is in flight at the new one."""
+    """If the leader moves while nothing is in flight, only one batch is in flight at first at the
+    new leader."""
     driver = Driver()
     driver.begin()
     driver.address = B
@@ -278,7 +283,7 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
     """A batch refused for good is returned with its error, once the batches before it are resolved.
-    The batches behind it are returned as drained."""
+    The batches after it are returned as drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -303,8 +308,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A returned batch has the number of its attempts, over all connections and producer ids: 0 if
-    it was never sent."""
+    """A returned batch tells how often it was sent, over all connections and producer ids; 0 means
+    never."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -323,7 +328,8 @@ def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
 
 
 def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
-    """A second drain, while batches wait to be returned, still returns all of them."""
+    """If a second drain begins while batches of the first one wait to be returned, all of them are
+    still returned."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.answer(two, 87)
@@ -355,8 +361,8 @@ def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
 def test_everything_else_is_tried_again(code: int) -> None:
-    """Missing topics, missing rights and unknown codes are retried for ever: no line is given
-    up."""
+    """Missing topics, missing rights and unknown codes are retried for ever, so that no line is
+    given up."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(20):

@@ -57,8 +57,8 @@ def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadat
 
 
 def test_batches_go_to_the_topic_that_they_are_for() -> None:
-    """A bound producer sends while the topic has the bound id. Where there are no ids, it sends by
-    name."""
+    """A bound producer sends while the topic has the bound id. If the cluster has no topic ids, the
+    producer sends by name."""
     for topic_id, bound in ((FIRST, FIRST.hex), (None, FIRST.hex), (SECOND, "")):
         producer, _, session = producing(topic_id, bound)
         assert (session.produced, producer.made_again) == (1, frozenset())

@@ -77,7 +77,8 @@ def test_waits_grow_until_it_works(session: ClientSession) -> None:
 
 
 def test_deadlines_end_links(session: ClientSession) -> None:
-    """A link ends without connection at the dial timeout, without answer at the request timeout."""
+    """A link ends if it has no connection by the dial timeout, or no answer by the request
+    timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.expire(DIAL_TIMEOUT_S - 0.1)
@@ -112,7 +113,7 @@ def test_garbage_is_a_failure(session: ClientSession) -> None:
     link.connection.space()[:4] = b"HTTP"
     session.received(link, 4, 1.0)
     assert "HTTP" in str(inbox.popleft().error)
-    session.received(link, 4, 1.0)  # bytes of the old connection are dropped
+    session.received(link, 4, 1.0)  # the old connection's bytes were dropped
     assert not inbox
 
 

@@ -9,7 +9,7 @@ from skidway.kafka.protocol import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.apis import known
 from support.messages import REQUESTS, RESPONSES
 
-OFFERED = {  # all clients tested work with this one set
+OFFERED = {  # all tested clients work with these versions
     ApiKey.PRODUCE: (0, 9),
     ApiKey.FETCH: (4, 12),
     ApiKey.LIST_OFFSETS: (1, 7),
@@ -52,7 +52,8 @@ def test_offered() -> None:
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
-    """librdkafka 2.6.0 always sends Fetch 12; older ones lose codecs if Produce lacks 0."""
+    """librdkafka 2.6.0 always sends Fetch 12; older versions of it do without some codecs if the
+    broker does not offer Produce 0."""
     assert ApiKey.FETCH.broker.highest == 12
     assert ApiKey.PRODUCE.broker.lowest == 0
 
@@ -95,7 +96,8 @@ def test_not_offered() -> None:
 
 
 def test_our_client_never_creates_a_topic_by_asking() -> None:
-    """Our client never sends Metadata below version 4, which cannot say "do not create topics"."""
+    """Our client never sends Metadata in a version below 4, because these versions cannot say "do
+    not create topics"."""
     assert ApiKey.METADATA.client.lowest == 4
 
 

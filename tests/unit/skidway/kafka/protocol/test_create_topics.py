@@ -16,7 +16,8 @@ from support.messages import wire
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_broker_defaults(version: int) -> None:
-    """-1 partitions and replicas are carried in every version, kafkajs' 3 included."""
+    """-1 as the number of partitions or replicas is understood in every version, including version
+    3, which kafkajs uses."""
     request = CreateTopicsRequest(topics=(CreatableTopic(name="logs"),))
     received = decode(CreateTopicsRequest, encode(request, version), version)
     assert received.topics[0].num_partitions == -1

@@ -1,4 +1,4 @@
-"""DeleteTopics: by name in every version, whichever field carries it."""
+"""DeleteTopics names its topics in every version, whichever field has the names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest
 
 @pytest.mark.parametrize("version", range(1, 7))
 def test_by_name(version: int) -> None:
-    """Topic names arrive in every version."""
+    """Topic names are read as they were written, in every version."""
     sent = DeleteTopicsRequest.by_name(["a", "b"], version, timeout_ms=5)
     received = decode(DeleteTopicsRequest, encode(sent, version), version)
     assert [state.name for state in received.states()] == ["a", "b"]
@@ -19,7 +19,8 @@ def test_by_name(version: int) -> None:
 
 
 def test_the_other_versions_field() -> None:
-    """Names in a field that the version lacks are refused, not left out."""
+    """If names are given in a field that the version lacks, the message is refused, and the names
+    are not left out."""
     with pytest.raises(UnsupportedVersion, match="topic_names"):
         encode(DeleteTopicsRequest(topic_names=("a",)), 6)
     with pytest.raises(UnsupportedVersion, match="topics"):

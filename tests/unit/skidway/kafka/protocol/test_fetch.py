@@ -1,4 +1,5 @@
-"""Hand-written Fetch code agrees with the table; slices of files go into a response unread."""
+"""Hand-written Fetch code agrees with the table of messages. Slices of files are put into a
+response without being read."""
 
 from __future__ import annotations
 
@@ -245,7 +246,8 @@ def test_received_records_are_not_copied(version: int) -> None:
 
 
 def test_order_is_kept() -> None:
-    """A request keeps the order of its partitions, which decides which of them get the bytes."""
+    """A request keeps the order of its partitions, because a broker fills its answer in that
+    order."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
     frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])
@@ -262,7 +264,8 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """An unknown version is refused, and so is forgetting partitions before version 7."""
+    """An unknown version is refused. A request that forgets partitions is refused in versions
+    before 7."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):
@@ -326,8 +329,8 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """A request with one wrong place is refused by the hand-written parser and by the table for the
-    same reason."""
+    """A request that is wrong in one place is refused by the hand-written parser and by the table
+    for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -353,8 +356,8 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """A response with one wrong place is refused by the hand-written parser and by the table for
-    the same reason."""
+    """A response that is wrong in one place is refused by the hand-written parser and by the table
+    for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:

@@ -1,4 +1,5 @@
-"""Frames are cut from any stream of bytes, with a size limit and each version's header."""
+"""Frames are cut from any stream of bytes, with a limit of their size, and have the header of their
+version."""
 
 from __future__ import annotations
 
@@ -189,7 +190,7 @@ def test_api_versions_response_header_has_no_tags() -> None:
     [(8, "00000006 00000005 7879"), (9, "00000007 00000005 00 7879")],
 )
 def test_response_header(version: int, frame: str) -> None:
-    """Responses in flexible versions have a tag section behind the correlation id."""
+    """Responses in flexible versions have a tag section after the correlation id."""
     sent = response_frame(RequestHeader(ApiKey.METADATA, version, 5, "me"), b"xy")
     assert sent == wire(frame)
     received = memoryview(sent)[4:]
@@ -209,7 +210,7 @@ def test_short_response(size: int) -> None:
 
 @given(st.binary(max_size=60))
 def test_arbitrary_frames(frame: bytes) -> None:
-    """A header of arbitrary bytes is read or refused, never more."""
+    """A header of arbitrary bytes is read or refused, and raises no other exception."""
     for key in ApiKey:
         try:
             read_request_header(memoryview(struct.pack(">h", key) + frame))

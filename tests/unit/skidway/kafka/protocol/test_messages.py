@@ -196,7 +196,8 @@ def test_null_where_a_version_has_it() -> None:
 
 
 def test_absent_fields() -> None:
-    """A field that a version lacks takes its default; a value that must not be lost is refused."""
+    """A field that a version lacks takes its default when it is read. When it is written, a value
+    that must not be lost is refused."""
     assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
     assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
     with pytest.raises(UnsupportedVersion, match="must only since version 3"):
@@ -240,7 +241,7 @@ def test_claims_cost_no_memory(cls: type[Message]) -> None:
     starts = [b"", b"\0", bytes(2), bytes(3), bytes(4), bytes(6), bytes(10), bytes(17), bytes(25)]
     claims = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xfe\xff\xff\xff\x0f"]
     for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):
-        decode_or_refuse(cls, b"", version)  # compiled once, outside of the measurement
+        decode_or_refuse(cls, b"", version)  # the reader is compiled before the measurement
         tracemalloc.start()
         for start in starts:
             for claim in claims:

@@ -25,14 +25,15 @@ from support.messages import wire
 def test_all(
     version: int, topics: tuple[MetadataRequestTopic, ...] | None, wants_all: bool
 ) -> None:
-    """Null asks for all topics, an empty array for none, except in version 0: for all."""
+    """Null asks for all topics, and an empty array for none. In version 0 an empty array asks for
+    all."""
     request = decode(MetadataRequest, encode(MetadataRequest(topics=topics), version), version)
     assert request.wants_all(version) is wants_all
 
 
 @pytest.mark.parametrize("version", [0, 3])
 def test_not_creating_cannot_be_said(version: int) -> None:
-    """A request not to create topics is refused in a version that cannot carry this."""
+    """A request that forbids creating topics is refused in versions that cannot express this."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     with pytest.raises(UnsupportedVersion, match="allow_auto_topic_creation"):
         encode(request, version)

@@ -190,7 +190,7 @@ def test_elements_are_bounded() -> None:
 
 
 def test_trailing_bytes() -> None:
-    """Bytes behind the end of a message are refused."""
+    """Bytes after the end of a message are refused."""
     reader = read(b"\0\0")
     reader.int8()
     with pytest.raises(TrailingBytes):

@@ -54,7 +54,7 @@ def parsed(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
-    """What was read, or None if it was refused by ProtocolError."""
+    """What was read, or None if ProtocolError was raised."""
     try:
         return read()
     except ProtocolError:
@@ -85,7 +85,7 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     """A response written by hand equals the table's, byte for byte."""
     response = data.draw(messages(ProduceResponse, version))
     names = [topic.name for topic in response.responses if topic.partition_responses]
-    # Results have no topic without partitions, and neighbours of one name are joined.
+    # Results contain no topic without partitions, and join neighbouring topics of the same name.
     assume(len(names) == len(response.responses) == len(set(names)))
     body = encode(response, version)
     answer = produce.parse_response(memoryview(body), version)
@@ -207,12 +207,12 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
         (9, "00 ffff 00000000 02 02 74 00 00 00"),  # null partitions
         (9, "00 ffff 00000000 02 02 74 02 00000000 05 616263 00 00 00"),  # records cut off
         (9, "00 ffff 00000000 02 02 ff 01 00 00"),  # no UTF-8
-        (9, "00 ffff 00000000 01 01 05"),  # a tag section that is not there
+        (9, "00 ffff 00000000 01 01 05"),  # it promises a tag section and ends
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """A request with one wrong place is refused by the hand-written parser and by the table for the
-    same reason."""
+    """A request that is wrong in one place is refused by the hand-written parser and by the table
+    for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
