@@ -57,7 +57,8 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
 
 
 def within(place: str, reason: str) -> str:
-    """The reason with the place in front of it. The result has the type of `reason`."""
+    """The reason with the place before it. The result has the class of `reason`, which may be a
+    subclass of str."""
     return type(reason)(f"{place}: {reason}")
 
 

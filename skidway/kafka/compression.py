@@ -38,7 +38,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 def compress(codec: Codec, data: Readable) -> bytes:
-    """The data, compressed with a codec, in the form that batches have."""
+    """The data, compressed with a codec and framed as Kafka frames the records of a batch."""
     if codec is Codec.ZSTD:
         return bytes(cramjam.zstd.compress(data, _ZSTD_LEVEL))
     if codec is Codec.LZ4:

@@ -39,7 +39,7 @@ def stored(broker: SkidwayBroker, topic: str, partition: int = 0) -> list[BatchH
 
 def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, first: int = 0) -> None:
     """Asserts that the records found are all that were sent, each once, in order and with all
-    fields, from an offset on."""
+    fields. The first record has the offset `first`."""
     assert [each["value"] for each in found] == [each["value"] for each in sent]
     assert [each["offset"] for each in found] == list(range(first, first + len(sent)))
     for name in ("key", "headers", "partition"):

@@ -123,7 +123,7 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
     """When sendfile fails after the head of the answer was sent, the broker ends that connection,
     and the next request gets the error."""
-    broker.restart()  # afterwards no page of the log is in memory
+    broker.restart()  # so that no page of the log is in memory, and sendfile reads the disk
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
         client.send_fetch("logs", 0)

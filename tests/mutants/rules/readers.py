@@ -39,7 +39,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "(event_ms < read_ms + AHEAD_MS_MAX)",
         (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
     ),
-    # loader and counters compare the batch below, as the mirror does
+    # before loader and counters read on, they check that the last batch that they read is unchanged
     Mutant(
         "a counter compares the offset of the batch below, and nothing else",
         "audit/counter/continuity.py",

@@ -169,8 +169,8 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
-    """A type without a namespace inside a type with one is written with an empty namespace;
-    otherwise it would inherit the outer namespace."""
+    """If a type has no namespace and the type around it has one, the inner type is written with an
+    empty namespace. Otherwise it would inherit the outer namespace."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text

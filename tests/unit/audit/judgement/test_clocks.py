@@ -319,9 +319,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
-    """A host that reports by a clock far behind is called behind, not silent, in hosts, gate,
-    report and page. The host still counts as missed, because its seals are old. Once it stops
-    reporting, it is called silent."""
+    """If a host reports and its clock is far behind, the audit calls the host behind, not silent:
+    in its list of hosts, at the gate, in the report and on the page. The host still counts as
+    missed, because its seals are old. Once it stops reporting, it is called silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
