@@ -210,7 +210,7 @@ class Found:
         )
 
     def records(self, file: int) -> Records:
-        """What was found of a file."""
+        """The records of a file that were found in the topics so far."""
         found = self._rows.get(file, {})
         places = tuple(found)
         pieces = [(index, _distinct(found[tp])) for index, tp in enumerate(places)]

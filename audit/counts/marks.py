@@ -139,7 +139,7 @@ def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) ->
     before = np.empty_like(end)
     before[1:] = end[:-1]
     before[begins] = initial
-    if np.all(before <= end):  # ends only grow: the mark is the end of the record before
+    if np.all(before <= end):  # no end decreases, so each mark is the previous end
         return before
     ranks = np.empty(len(end), np.int64)
     ordered = np.argsort(before, kind="stable")

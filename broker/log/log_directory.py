@@ -136,6 +136,6 @@ def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None
     checkpoints.write_offsets(directory / names.RECOVERY_POINTS, points)
 
 
-def without(offsets: Mapping[TopicPartition, int], keep: Iterable[TopicPartition]) -> Offsets:
+def only(offsets: Mapping[TopicPartition, int], keep: Iterable[TopicPartition]) -> Offsets:
     """The offsets of the partitions in `keep`."""
     return {each: offsets[each] for each in keep if each in offsets}

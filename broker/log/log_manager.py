@@ -26,8 +26,8 @@ from skidway.broker.log.flusher import DiskWorker, WorkOutcome
 from skidway.broker.log.log_directory import (
     LogDirectory,
     Offsets,
+    only,
     open_directories,
-    without,
     write_checkpoints,
 )
 from skidway.broker.log.opening import Opening
@@ -405,8 +405,8 @@ class LogManager:
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
         # A stopped partition keeps the offsets that it had.
-        points = without(home.recovery_points, self.stopped)
-        starts = without(home.log_start_offsets, self.stopped)
+        points = only(home.recovery_points, self.stopped)
+        starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
             if self._homes[tp] is home:
                 points[tp] = each.flushed.offset

@@ -1,4 +1,5 @@
-"""The running programs of the torture: down, frozen, in another version, with another clock.
+"""Runs the programs of the torture. Kills and freezes them, changes their version, and sets their
+clocks.
 
 If a program ends by itself, a thread starts it again, as systemd would. The thread counts the exit
 statuses. Before each start it calls the operator, who may have to do something first.

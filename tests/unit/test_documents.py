@@ -83,7 +83,7 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 
 def is_quick(file: str, name: str) -> bool:
-    """Whether the test, or a story that it tells, is marked for `make test`."""
+    """Whether `make test` runs the test, or one of the stories (support.trials) of the test."""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)

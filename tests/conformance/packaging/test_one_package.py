@@ -1,5 +1,5 @@
-"""Skidway installs one package, so that no file beside a user's script is imported instead of a
-part of it."""
+"""Skidway installs a single package. So a file in the directory of a user's script, such as
+schemas.py, is never imported in place of a module of Skidway."""
 
 from __future__ import annotations
 

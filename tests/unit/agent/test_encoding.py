@@ -84,8 +84,8 @@ def test_validate_says_in_how_many_lines_something_is_replaced(
 def test_validate_refuses_what_would_leave_the_mark_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A schema file without the mark's field, or a group with its name, ends validate with status
-    78 and one sentence."""
+    """The field `encoding_replaced` marks lines with bad bytes. If the schema has no such field, or
+    the pattern has a group of that name, `validate` exits with status 78 and one sentence."""
     schema = tmp_path / "s.avsc"
     fields = [{"name": "line", "type": "string"}]
     schema.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))

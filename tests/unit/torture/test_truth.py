@@ -163,9 +163,9 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """For a topic made again the gravest verdict counts. A loss of the former topic may affect a
-    bucket that is listed only for the new topic. A bucket that only the former topic had may stay
-    incomplete."""
+    """If a topic was deleted and made again, its bucket has the graver of the two topics' verdicts.
+    A loss of the former topic may affect a bucket that is listed only for the new topic. A bucket
+    that only the former topic had may stay incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):
