@@ -68,8 +68,14 @@ class HttpTransport:
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
 
-    def __init__(self, timeout_s: float, security: Security | None = None) -> None:
+    def __init__(
+        self,
+        timeout_s: float,
+        security: Security | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._timeout_s = timeout_s
+        self._monotonic = monotonic
         self._security = security or Security()
         self._headers = {
             "Accept": f"{CONTENT_TYPE}, application/json",
@@ -103,13 +109,13 @@ class HttpTransport:
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
         """The body. A registry that sends it byte by byte gets `timeout_s` for all of it."""
-        end_at, content = time.monotonic() + self._timeout_s, bytearray()
+        end_at, content = self._monotonic() + self._timeout_s, bytearray()
         while piece := answer.read1(PIECE_BYTES):
             content += piece
             if len(content) > ANSWER_BYTES_MAX:
                 answer.close()
                 raise HTTPError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
-            if time.monotonic() > end_at:
+            if self._monotonic() > end_at:
                 answer.close()
                 raise HTTPError(f"the answer did not end within {self._timeout_s:g} s")
         return bytes(content)

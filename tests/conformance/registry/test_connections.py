@@ -4,10 +4,10 @@ answers."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import socket
 import threading
-import time
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -65,8 +65,11 @@ def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
     assert len(requests) == 2
 
 
-def _serve_as_told(listener: socket.socket, pieces: Sequence[bytes]) -> None:
-    """Answers each request of a connection with these pieces, with a pause between them."""
+def _serve_each(
+    listener: socket.socket, answers: Sequence[bytes], requests: list[bytes] | None = None
+) -> None:
+    """Answers the requests of each connection with these answers, one after the other, and notes
+    the requests."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -74,10 +77,13 @@ def _serve_as_told(listener: socket.socket, pieces: Sequence[bytes]) -> None:
             return
         with connection, contextlib.suppress(OSError):
             connection.settimeout(2)
-            while connection.recv(65_536):
-                for number, piece in enumerate(pieces):
-                    time.sleep(0.3 if number else 0)
-                    connection.sendall(piece)
+            for answer in answers:
+                asked = connection.recv(65_536)
+                if not asked:
+                    break
+                if requests is not None:
+                    requests.append(asked)
+                connection.sendall(answer)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,7 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     another request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
-        server = threading.Thread(target=_serve_as_told, args=(listener, pieces))
+        server = threading.Thread(target=_serve_each, args=(listener, pieces))
         server.start()
         try:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -122,15 +128,17 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
 
 def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
     """A registry gets `timeout_s` for the whole body, not for each byte of it."""
+    seconds = itertools.count(0, 2)  # two seconds pass with each byte
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
-        pieces = (ANSWER[:BODY_AT], *(b" " for _ in range(8)))
-        server = threading.Thread(target=_serve_as_told, args=(listener, pieces))
+        begun = (ANSWER[: BODY_AT + 1],)
+        server = threading.Thread(target=_serve_each, args=(listener, begun))
         server.start()
         try:
             url = urlsplit(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            transport = HttpTransport(timeout_s=1, monotonic=lambda: next(seconds))
             with pytest.raises(HTTPError, match="the answer did not end within 1 s"):
-                HttpTransport(timeout_s=1).send("GET", url, "/schemas/ids/7", None)
+                transport.send("GET", url, "/schemas/ids/7", None)
         finally:
             server.join()
 
@@ -142,7 +150,7 @@ def test_a_host_has_a_connection_for_each_scheme() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(1)
     broken = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
-    server = threading.Thread(target=_serve_all, args=(listener, broken, requests))
+    server = threading.Thread(target=_serve_each, args=(listener, (broken,), requests))
     server.start()
     try:
         where = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -156,18 +164,6 @@ def test_a_host_has_a_connection_for_each_scheme() -> None:
         listener.close()
     assert sum(each.startswith(b"GET ") for each in requests) == ROUNDS_MAX
     assert sum(each.startswith(b"\x16\x03") for each in requests) == ROUNDS_MAX
-
-
-def _serve_all(listener: socket.socket, answer: bytes, requests: list[bytes]) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except TimeoutError:
-            return
-        with connection, contextlib.suppress(OSError):
-            connection.settimeout(2)
-            requests.append(connection.recv(65_536))
-            connection.sendall(answer)
 
 
 def test_a_connection_is_kept_for_the_next_request() -> None:
