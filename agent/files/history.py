@@ -173,7 +173,7 @@ class History:
     ) -> bool:
         """Whether a found file is a generation that the agent reads."""
         if plain is None:
-            return not self._is_younger(look, base, found)
+            return not self._is_younger(look, base, index, found)
         if self._is_being_compressed(look, plain) or base in look.unresolved:
             return False
         if is_decompressed(name):
@@ -251,13 +251,16 @@ class History:
             return False
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
-    def _is_younger(self, look: Look, base: str, found: Found) -> bool:
+    def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
         """Whether a file was made after the one at the path: then it was not rotated from there.
-        After the clock was set back, nobody can tell.
+        Nobody can tell after the clock was set back, or if the one at the path is an old file that
+        came from another path.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None
         if here is None or here.born_ns is None or found.born_ns is None:
+            return False
+        if look.came_from_elsewhere(base, here, index):
             return False
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
@@ -337,7 +340,7 @@ class History:
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
         is_left = self._is_left_alone(look, base, index, found)
-        return not is_left and not self._is_younger(look, base, found)
+        return not is_left and not self._is_younger(look, base, index, found)
 
     def _is_there(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, plain or compressed."""

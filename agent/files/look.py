@@ -133,6 +133,18 @@ class Look:
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 
+    def came_from_elsewhere(self, base: str, here: Found, index: int) -> bool:
+        """Whether the file at a path was there at the last look, but under another path. If so,
+        younger files may have lain at the path before it came.
+        """
+        before = self.before.get(base)
+        if before is not None and before.key == here.key:
+            return False
+        lay = {each.key for each in self.place.lay.values()}
+        inodes = {member.inode for member in self.place.members.values()}
+        is_old = here.born_ns is not None and here.born_ns < self.since_ms(index) * 1_000_000
+        return is_old or here.key in lay or here.key.inode in inodes
+
     def is_made_since(self, found: Found) -> bool:
         """Whether the inode is younger than the last look: the kernel gives a deleted file's inode
         to the next one, and rotation may give that file the deleted file's name.

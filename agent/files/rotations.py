@@ -6,7 +6,8 @@ if a look finds another file than the last look did, or none, it goes through th
 directory, or in the directory that the path's link leads to. An unknown generation is
 
     read        if it was made and changed no earlier than the last look (before, it did not exist,
-                or was the file that the look found), and before the file that lies there now
+                or was the file that the look found), and before the file that lies there now,
+                unless that file is an old one that came from another path
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file

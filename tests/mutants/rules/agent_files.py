@@ -5,6 +5,16 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "an old file that came to a path hides the generations that are younger than it",
+        "agent/files/history.py",
+        "        if look.came_from_elsewhere(base, here, index):\n            return False\n",
+        "",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_an_old_file_that_came_to_the_path_hides_no_generation",
+        ),
+    ),
+    Mutant(
         "an empty generation is known by its inode, whatever lies there now",
         "agent/files/rotations.py",
         "        if there is None or (there.key, there.born_ns) != (found.key, found.born_ns):\n"

@@ -739,6 +739,36 @@ def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
     assert losses(world) == []
 
 
+@promise("1 generations")
+@pytest.mark.parametrize("origin", ["/log/other.log", f"{APP}.1", "/elsewhere/app.log"])
+@pytest.mark.parametrize("is_down", [False, True])
+def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_down: bool) -> None:
+    """If an old file was renamed to the log's path after a rotation that no look saw, the
+    generation is younger than the file at the path, but is still read."""
+    world = make(APP, "/log/other.log")
+    world.files.append(APP, b"seen\n")
+    world.start()
+    world.settle()
+    rotate(world)
+    world.files.append(APP, b"next\n")
+    world.files.append("/elsewhere/app.log", b"elsewhere\n")
+    world.files.append("/log/other.log", b"other\n")
+    world.settle()
+    if is_down:
+        world.kill()
+    world.clock.advance(60)
+    world.files.rename(APP, "/log/kept")
+    world.files.append(APP, b"generation\n")
+    world.files.rename(APP, f"{APP}.7")
+    world.files.rename(origin, APP)
+    if is_down:
+        world.start()
+    world.settle()
+    lines = {"seen", "next", "other", "generation"}
+    assert sorted(world.values()) == sorted(lines | ({"elsewhere"} if "else" in origin else set()))
+    assert losses(world) == []
+
+
 def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
     """If the middle one of three generations was deleted unread, a loss is declared."""
     lines = generations(world, 3)
