@@ -63,6 +63,10 @@ class Known(Protocol):
         """
         ...
 
+    def was_found_elsewhere(self, found: Found) -> bool:
+        """Whether a known file was first found at another path."""
+        ...
+
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
         anywhere; None if there is no such file, or if its time of birth is unknown.
@@ -260,8 +264,8 @@ class History:
         here = look.here.get(base) if is_told else None
         if here is None or here.born_ns is None or found.born_ns is None:
             return False
-        if look.came_from_elsewhere(base, here, index):
-            return False
+        if look.leads_to_older(base, index) or self._known.was_found_elsewhere(here):
+            return False  # it came from another path
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:

@@ -15,7 +15,7 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 
-# 26 methods: one for each question about the known files, answered from the same few indexes.
+# 27 methods: one for each question about the known files, answered from the same few indexes.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, files that this look replaced and that were not
     open.
@@ -197,6 +197,11 @@ class KnownFiles:
         """
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
+
+    def was_found_elsewhere(self, found: Found) -> bool:
+        """Whether a known file was first found at another path."""
+        tracked = self._by_key.get(found.key)
+        return tracked is not None and tracked.birth.path != shown(found.path)
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies

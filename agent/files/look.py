@@ -133,17 +133,14 @@ class Look:
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 
-    def came_from_elsewhere(self, base: str, here: Found, index: int) -> bool:
-        """Whether the file at a path was there at the last look, but under another path. If so,
-        younger files may have lain at the path before it came.
+    def leads_to_older(self, base: str, index: int) -> bool:
+        """Whether the path leads to another file than at the last look, and to one that was there
+        at that time.
         """
-        before = self.before.get(base)
-        if before is not None and before.key == here.key:
+        before, here = self.before.get(base), self.here[base]
+        if here.born_ns is None or (before is not None and before.key == here.key):
             return False
-        lay = {each.key for each in self.place.lay.values()}
-        inodes = {member.inode for member in self.place.members.values()}
-        is_old = here.born_ns is not None and here.born_ns < self.since_ms(index) * 1_000_000
-        return is_old or here.key in lay or here.key.inode in inodes
+        return here.born_ns < self.looked_ms(index) * 1_000_000
 
     def is_made_since(self, found: Found) -> bool:
         """Whether the inode is younger than the last look: the kernel gives a deleted file's inode
@@ -171,16 +168,20 @@ class Look:
         elapsed_ms = (moment.now - place.looked_s) * 1000
         return place.looked_ms >= 0 and moment.now_ms + STEP_MS < place.looked_ms + elapsed_ms
 
-    def since_ms(self, index: int) -> int:
-        """The time (ms) since which nobody has looked."""
+    def looked_ms(self, index: int) -> int:
+        """The time (ms) of the last look."""
         place, now_ms = self.place, self.moment.now_ms
         if place.looked_ms >= 0:
             elapsed_ms = int((self.moment.now - place.looked_s) * 1000)
-            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
+            return min(place.looked_ms, now_ms - elapsed_ms)
         first = self.since.get(self.moment.sources[index].topic, now_ms)
         if self.before_ms is not None:
             first = self.before_ms  # nothing of the directory was known when the agent started
-        return min(first, now_ms) - SLACK_MS
+        return min(first, now_ms)
+
+    def since_ms(self, index: int) -> int:
+        """The time (ms) since which nobody has looked."""
+        return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
         """Whether rotation is not known to put a file there."""

@@ -7,7 +7,8 @@ MUTANTS = (
     Mutant(
         "an old file that came to a path hides the generations that are younger than it",
         "agent/files/history.py",
-        "        if look.came_from_elsewhere(base, here, index):\n            return False\n",
+        "        if look.leads_to_older(base, index) or self._known.was_found_elsewhere(here):\n"
+        "            return False  # it came from another path\n",
         "",
         (
             "tests/unit/agent/files/test_rotations.py::"

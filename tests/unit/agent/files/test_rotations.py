@@ -756,7 +756,6 @@ def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_d
     world.settle()
     if is_down:
         world.kill()
-    world.clock.advance(60)
     world.files.rename(APP, "/log/kept")
     world.files.append(APP, b"generation\n")
     world.files.rename(APP, f"{APP}.7")
