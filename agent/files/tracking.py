@@ -400,7 +400,7 @@ class Tracker:
             self._endings.lose(tracked, reason)
 
     def _look_at_ended(self, tracked: TrackedFile, now: float) -> None:
-        """Looks at a finished file, which may still grow."""
+        """Looks at a finished file, which may still grow, or be written anew."""
         if tracked.source is None:
             return
         there = self._host.look(tracked.location)
@@ -413,7 +413,7 @@ class Tracker:
                 return
             self._recognition.moved(tracked, path)
             there = self._host.look(path)
-        if there is not None and there.key == tracked.birth.key and there.size != tracked.length:
+        if there is not None and there.key == tracked.birth.key:
             source = self.sources[tracked.source]
             self._recognition.see(Sighting(there, tracked.source, source, now, tracked.meant))
 

@@ -5,6 +5,17 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a closed generation is looked at again only if its size differs",
+        "agent/files/tracking.py",
+        "        if there is not None and there.key == tracked.birth.key:\n            source",
+        "        if there is not None and there.key == tracked.birth.key "
+        "and there.size != tracked.length:\n            source",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_closed_generation_that_is_rewritten_with_the_same_size",
+        ),
+    ),
+    Mutant(
         "an old file that came to a path hides the generations that are younger than it",
         "agent/files/history.py",
         "        if look.leads_to_older(base, index) or self._known.was_found_elsewhere(here):\n"

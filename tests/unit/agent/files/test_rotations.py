@@ -83,6 +83,27 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
     assert losses(world) == []
 
 
+@pytest.mark.parametrize("is_down", [False, True])
+def test_a_closed_generation_that_is_rewritten_with_the_same_size(
+    world: World, is_down: bool
+) -> None:
+    """If a generation whose file id was closed gets other bytes, and as many as before, they are
+    read, and a loss declares what may have been written in between."""
+    rotate(world)
+    world.settle()
+    assert [each["state"] for each in world.ledger()] == ["closed"]
+    if is_down:
+        world.kill()
+    world.files.truncate(f"{APP}.1")
+    world.files.append(f"{APP}.1", b"anew\n")
+    world.clock.advance(60)
+    if is_down:
+        world.start()
+    world.settle()
+    assert sorted(world.values()) == ["anew", "seen"]
+    assert [loss.end for loss in losses(world)] == [None]
+
+
 def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
     """A generation that was empty when it was rotated is read when its program writes to it
     later."""
