@@ -12,7 +12,7 @@ docs/testing.md says what the numbers mean.
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
     lake        the outputs: the current one, the rows set aside, and the lines in all of them
     loads       the loader as a program that keeps running, with a load every few seconds
-    sleeping    time.sleep under a clock that was set back
+    shifted_clock  time.sleep under libfaketime, for every program whose clock is shifted
     settings    the settings of all programs
     programs    the running programs: down, frozen, in another version, with another clock
     disks       small file systems that fill up, or cannot be written to

@@ -8,8 +8,6 @@ fails prints the reason, and the next load tries again, as with a timer.
 
 from __future__ import annotations
 
-from torture import sleeping  # noqa: F401  # isort: skip - before others import time.sleep
-
 import signal
 import sys
 import threading

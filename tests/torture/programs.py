@@ -21,6 +21,7 @@ from skidway.demo.supervisor import session_members
 from support.processes import NotReady, Program
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+SHIFTED_CLOCK = Path(__file__).parent / "shifted_clock"
 WATCH_S = 1.0
 TAIL_BYTES = 8_000
 GENTLY_S = 90.0
@@ -137,13 +138,14 @@ class Programs:
 
     def _environment(self, name: str) -> dict[str, str]:
         paths = [str(self._trees[name])] if name in self._trees else []
-        env = {"PYTHONPATH": os.pathsep.join(filter(None, [*paths, *sys.path]))}
+        env = {}
         if ahead_s := self._ahead_s[name]:
+            paths.append(str(SHIFTED_CLOCK))
             env |= {
                 "LD_PRELOAD": str(FAKETIME), "FAKETIME": f"{ahead_s:+}s",
                 "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
             }  # fmt: skip
-        return env
+        return env | {"PYTHONPATH": os.pathsep.join(filter(None, [*paths, *sys.path]))}
 
     def _watching(self) -> None:
         try:

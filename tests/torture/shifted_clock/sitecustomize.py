@@ -1,4 +1,5 @@
-"""After an import of this module, time.sleep works even under libfaketime.
+"""Python imports this module at its start if this folder is on its path. Then time.sleep works
+under libfaketime.
 
 Python's time.sleep waits until a moment of the monotonic clock. Where libfaketime has set that
 clock back, this call fails with EINVAL.
