@@ -80,7 +80,7 @@ class Options:
 
     @staticmethod
     def of(given: Mapping[str, str]) -> Options:
-        """Raises UsageError for an option that is missing, unknown or makes no sense."""
+        """Raises UsageError if an option is missing or unknown, or if its value makes no sense."""
         known = {key.lower(): value for key, value in given.items()}
         unknown = sorted(set(known) - set(OPTIONS) - {"path"})
         if unknown:
@@ -238,7 +238,8 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 
 def _offset(found: int, end: int) -> int:
-    """Limits an offset that was found by time. -1 means that no record is that late."""
+    """Returns an offset that was found by time, but at most `end`. -1 means that no record is that
+    late."""
     return end if found < 0 else min(found, end)
 
 

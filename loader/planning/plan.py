@@ -121,10 +121,10 @@ def missing_partitions(
 ) -> list[Planned]:
     """Partitions that cannot be loaded now: each keeps its position, with a reason.
 
-    away: for a partition of the topic without bounds, the reason. If a partition was loaded and the
-    topic does not have it now, that is a fault of the cluster, because topics never lose
-    partitions. The manifest must still list these partitions; otherwise they would begin at 0 again
-    once they are back.
+    away: for each partition that has no bounds, the reason. If a partition was loaded earlier and
+    the topic does not have it now, the cluster has a fault, because topics never lose partitions.
+    The manifest must still list these partitions; otherwise they would begin at 0 again once they
+    are back.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]

@@ -97,7 +97,7 @@ def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
-    """The columns of OWN, in its order."""
+    """The columns in `OWN`, in the order of `OWN`."""
     origins = records.origins
     return [
         pa.array(origins.agent),

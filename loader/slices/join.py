@@ -45,7 +45,7 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice, runs those that overlap again, and joins them by partition."""
+    """Runs every slice, then again those that overlap, and joins the results by partition."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

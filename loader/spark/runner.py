@@ -92,7 +92,8 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    context.cancelAllJobs()  # in every round: the job may not have started yet
+                    # in every round, because the job may not have started before
+                    context.cancelAllJobs()
             try:
                 return future.result()
             except Exception as error:  # Spark's errors have no class in common

@@ -26,7 +26,8 @@ _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 @dataclass(frozen=True, slots=True)
 class LoadId:
-    """One attempt at one load of one topic. Of each number only one uuid is committed."""
+    """One attempt at one load of one topic. Only one of the attempts with the same number is
+    committed."""
 
     topic: str
     number: int

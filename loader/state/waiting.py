@@ -33,7 +33,8 @@ class WaitingNotes:
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """Notes that a file's announcement is missing from now on, unless there is such a note."""
+        """Notes that a file's announcement is missing from now on, unless the file already has a
+        note."""
         path = layout.waiting(self._topic, *key)
         self._store.create_if_absent(path, str(now_ms).encode(), self._folder)
 

@@ -16,7 +16,8 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 RESETTER = b"skidway-groups-reset"
-"""The content of owner nodes while a group is reset: members that start meanwhile must wait."""
+"""The content of owner nodes while a group is reset: members that start during the reset must
+wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The same offset for all partitions. Raises UsageError if a log does not hold it."""
+        """The same offset for all partitions. Raises UsageError if the log of a partition does not
+        hold it."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:

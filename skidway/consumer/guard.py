@@ -28,7 +28,8 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        self._unanswered: dict[int, Hashable] = {}  # on this version: token -> intended change
+        # transactions on this version: token -> intended change
+        self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
@@ -40,7 +41,8 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """A transaction succeeded. Earlier unanswered ones did not happen, and never will."""
+        """A transaction succeeded. Earlier transactions without an answer did not happen, and never
+        will."""
         self.version += 1
         self._unanswered.clear()
 
@@ -58,7 +60,8 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this change was found to have happened. Returns True only once for each."""
+        """Whether this change was found to have happened. Returns True only once for each
+        change."""
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

@@ -44,7 +44,7 @@ class Release(NamedTuple):
     """Step: stop reading a partition, commit its offset and remove its owner node, if it is this
     reader's.
 
-    The partition may be missing from `owned`: a claim had no answer, and then the partition was
+    The partition is missing from `owned` if a claim had no answer and the partition was then
     assigned to another reader.
     """
 

@@ -25,7 +25,8 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""Most streams of one consumer; a registration that another program wrote cannot claim more."""
+"""The highest number of streams of one consumer. If another program's registration claims more,
+those streams are ignored."""
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
@@ -40,7 +41,8 @@ def check_group(group: str) -> str:
 
 
 def coordinated_members(data: bytes) -> int:
-    """The number of members that a group has in Kafka's group protocol, as its broker recorded."""
+    """The number of members that a group has in Kafka's group protocol, as the group's broker
+    recorded it."""
     document = _object(data)
     members, omitted = document.get("members"), document.get("omitted")
     listed = len(members) if isinstance(members, list) else 0

@@ -133,7 +133,7 @@ class StreamReader:
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition that this reader owns from an offset on."""
+        """Reads a partition from an offset on; the partition must be owned by this reader."""
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
