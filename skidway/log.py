@@ -10,7 +10,7 @@ how many were suppressed. Lines of libraries, from level warning on, are written
 "library"; their repeats are suppressed, too.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
-on. Such lines are dropped, and the next line that succeeds has their number.
+on. Lines that cannot be written are dropped, and the next line that succeeds has their number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""How many distinct errors are remembered for suppression; above that, the oldest are forgotten."""
+"""How many distinct errors are remembered for suppression. If there are more, the oldest are
+forgotten."""
 
 LIBRARY_EVENT = "library"
 

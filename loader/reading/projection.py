@@ -8,8 +8,8 @@ that has no cast), all its rows are set apart.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
 neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
-resolution refuses a nested type, Arrow casts it like a plain type. Only if the type contains a
-union is nothing cast; then all rows are set apart.
+resolution refuses a nested type, Arrow casts it like a plain type. But if the type contains a
+union, nothing is cast, and all rows are set apart.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class TopicLoad:
         try:
             schema = self._parts.registry.latest(subject)
         except RegistryRefused as error:
-            # without this code, a 404 may come from a proxy
+            # a 404 without this error code may come from a proxy
             if error.error_code != SUBJECT_UNKNOWN:
                 raise
             raise SkidwayError(

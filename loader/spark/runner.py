@@ -92,7 +92,7 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    # in every round, because the job may not have started before
+                    # in every round: the job may not have started before
                     context.cancelAllJobs()
             try:
                 return future.result()

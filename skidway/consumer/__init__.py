@@ -31,8 +31,8 @@ the owner nodes decide.
 
 Three rules keep a partition from having two readers:
 
-* The owner creates its owner node. Only the owner removes the node, or ZooKeeper when the owner's
-  session has ended.
+* The owner creates its owner node. The owner removes the node. If the owner's session has ended,
+  ZooKeeper removes it.
 * Every claim, commit and release also writes to the member's registration node, in the same
   transaction. The transaction fails if that node is gone. Each session has a new registration, so
   the writes of a lost session must fail.

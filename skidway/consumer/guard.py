@@ -28,7 +28,7 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        # transactions on this version: token -> intended change
+        # unanswered transactions on this version: token -> intended change
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 

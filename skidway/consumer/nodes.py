@@ -25,8 +25,8 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""The highest number of streams of one consumer. If another program's registration claims more,
-those streams are ignored."""
+"""The highest number of streams of one consumer. If another program registers more streams for
+a topic, that entry is ignored."""
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 

@@ -195,7 +195,7 @@ class Stream:
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
         """The batch that is being handed out, if it still may be handed out.
 
-        Without `may_turn` no step in the group is done: if one is due, the result is None.
+        Without `may_turn`, takes no step in the group: if a step is due, the result is None.
         """
         chunk = self._chunk
         if chunk is None or self._closing:
@@ -240,7 +240,7 @@ class Stream:
             return Chunk(reading, raw)
         except CorruptBatch:
             # If the caller goes on after the error, it gets the same error again, not the records
-            # after the batch: only a seek skips records.
+            # after the damaged batch, because only a seek may skip records.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

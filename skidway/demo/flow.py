@@ -121,8 +121,8 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. Also counts the bytes before the start of a file's first
-    known id, because earlier ids settled them."""
+    """Bytes with these fates, by file. Also counts the bytes before the lowest position at which a
+    known id of the file begins, because earlier ids settled them."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -288,7 +288,8 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. good: exit statuses without error."""
+        """Runs a `skidway` command and returns its output. good: the exit statuses that are no
+        error."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()

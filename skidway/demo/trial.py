@@ -98,7 +98,7 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # in a file, the table of counts soon shows the same
+        if self.display.is_terminal:  # in a file, the table of counts soon shows the same numbers
             self.idle(now=True)
         self.display.end_state()
 

@@ -143,7 +143,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header at a position. Raises CorruptBatch unless 61 bytes there make a v2 header."""
+    """The header at a position. Raises CorruptBatch unless the 61 bytes at `at` are a v2 header."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -220,7 +220,7 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records later. Like Kafka's, it wraps from 2^31-1 to 0."""
+    """The sequence `count` records later. Like Kafka's sequences, it wraps from 2^31-1 to 0."""
     return (sequence + count) % SEQUENCE_END
 
 

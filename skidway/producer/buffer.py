@@ -67,7 +67,8 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    except BaseException as error:  # also Ctrl-C: else a flush would wait forever
+                    # catches Ctrl-C, too, because otherwise a flush would wait forever
+                    except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):
                             self._sendings.pop(sending.number, None)

@@ -145,7 +145,7 @@ class Fetching:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float
     ) -> list[PlannedFetch]:
-        """The fetches to send now. From here on they are treated as sent."""
+        """The fetches to send now. From this call on, these fetches are treated as sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         self._resting = {where: until for where, until in self._resting.items() if now < until}

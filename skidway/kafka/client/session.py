@@ -135,7 +135,7 @@ class ClientSession:
         self._hangups: list[Link] = []
         self.last_failure = ""
         self.failure_count = 0
-        self.delivered_count = 0  # answers put into inboxes so far
+        self.delivered_count = 0  # number of answers put into inboxes so far
 
     # for callers
 
