@@ -15,7 +15,7 @@
 
 A query reads the offsets [log start, high watermark) as they are when Spark plans the query. Every
 row also has `_agent`, `_file_id`, `_offset`, `_length`, `_timestamp`, `_partition` and
-`_kafka_offset`. A query does not drop repeats: only a load does.
+`_kafka_offset`. A query does not drop repeated records; only a load drops them.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class SkidwayReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """Called once per query, when it begins."""
+        """Spark calls this once per query, when the query begins."""
         options = self._options
         with Client(options.bootstrap_servers, client_id="skidway-spark") as client:
             tps = _partitions(client, options.topic)

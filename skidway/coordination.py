@@ -154,7 +154,7 @@ class Coordinator:
         """Creates a node and its parents. Returns False if the node already exists.
 
         False may also mean that this call created the node and its first answer was lost. A caller
-        that must know compares the content.
+        that must know which of the two happened compares the content.
         """
         create = self.client.create_async
         try:

@@ -33,7 +33,7 @@ LEVELS = ("info", "warning", "error")
 
 
 class Log:
-    """Writes events of one module. `get` makes one per module; it costs little."""
+    """Writes events of one module. `get` makes one for each module at little cost."""
 
     __slots__ = ("_logger",)
 

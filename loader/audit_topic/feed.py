@@ -119,8 +119,8 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message between the feed's positions (the log start if the feed has none) and the
-    high watermarks now. An audit topic that was deleted and created again is read from its start:
-    it has another id, or it ends before the position."""
+    high watermarks now. If an audit topic was deleted and created again, it is read from its start.
+    The loader knows it by its new id, or because the log ends before the position."""
     names = sorted(topics)
     # Asks for the ids before it asks for the bounds. If a topic is made again in between, its
     # position is kept under the old id, so the next run reads the new topic from its start.

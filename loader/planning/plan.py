@@ -1,9 +1,10 @@
 """The offset ranges that a load takes from each partition, cut into slices. Pure; no I/O.
 
-A partition goes on where the newest manifest ended, or begins at 0. A load skips missing offsets
-only if the mirror (topic config `mirror.gaps`) or an operator (`gaps.accepted`) has named them as a
-gap. At other missing offsets the partition's range ends, and a sentence in the report names them.
-The other partitions are loaded, but the run ends with an error.
+A load reads a partition from where the newest manifest ended, or from 0 if no manifest has the
+partition. A load skips missing offsets only if the mirror (topic config `mirror.gaps`) or an
+operator (`gaps.accepted`) has named them as a gap. Before other missing offsets the partition's
+range ends, and a sentence in the report names these offsets. The other partitions are loaded, but
+the run ends with an error.
 """
 
 from __future__ import annotations
@@ -201,8 +202,8 @@ def unverified(planned: Planned) -> Planned:
 
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
-    """Slices of at most `records` offsets. Partitions take turns in the list, so that all of them
-    move on together."""
+    """Slices of at most `records` offsets. The list takes slices from all partitions in turn, so
+    that all of them move on together."""
     ranges = [each for each in planned if each.first < each.end]
     slices = [
         Slice(each.partition, at, min(at + records, each.end))

@@ -21,8 +21,9 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """What the brokers said. settings: with the cluster's name. missing: topics that the settings
-    name and that do not exist. troubles: why a topic cannot be loaded now."""
+    """What the brokers said. settings: the settings of the run, with the cluster's name. missing:
+    topics that the settings name and that do not exist. troubles: why a topic cannot be loaded
+    now."""
 
     settings: LoaderSettings
     cluster_id: str

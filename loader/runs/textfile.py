@@ -1,12 +1,12 @@
 """The result of the last run, as a file for the textfile collector of Prometheus' node_exporter.
 
 A run is over before Prometheus scrapes it, so it leaves its metrics in a file (`metrics.textfile`).
-The file is replaced as a whole when a run begins, and again when it ends, with or without success.
-If the time of the start is later than the time of the end, the run is still going or was killed.
-When a run fails, the file keeps the time of the last success. If an error stops the whole run, the
-file has no counts of loads and rows. If the configuration is refused, the run still writes the
-file, with exit status 78, provided that it can read the file's name from the configuration. Alert
-on the age of the last success: such an alert also notices a timer that never started, and a
+The file is replaced as a whole when a run begins, and again when it ends, whether it succeeded or
+not. If the time of the start is later than the time of the end, the run is still going or was
+killed. When a run fails, the file keeps the time of the last success. If an error stops the whole
+run, the file has no counts of loads and rows. If the configuration is refused, the run still writes
+the file, with exit status 78, provided that it can read the file's name from the configuration.
+Alert on the age of the last success: such an alert also notices a timer that never started, and a
 configuration file that is not YAML or not readable.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.
@@ -78,7 +78,7 @@ class LastRun:
 
 
 class Recorded:
-    """Writes the file when a run begins and when it ends; without a path it writes nothing."""
+    """Writes the file when a run begins and when it ends. If no path is set, writes nothing."""
 
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._path = path

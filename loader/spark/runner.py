@@ -71,7 +71,8 @@ class SparkRunner:
             self._scratch.close()
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
-        """One task per slice; results in no particular order. Raises what a task raised."""
+        """Runs one task per slice; returns the results in no particular order. Raises what a task
+        raised."""
         if not work:
             return []
         if self._interrupted():

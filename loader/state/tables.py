@@ -99,7 +99,7 @@ def stage(
     """Stages the tables' files of a load. Returns (files, names for the manifest).
 
     before: the files that the previous manifest names. `tables` must already have the changes,
-    because a snapshot may be due.
+    because the load may have to write a snapshot.
     """
     whole, delta = _rows_of(tables), _rows_of(changes)
     files, named = [], {}

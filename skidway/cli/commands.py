@@ -47,8 +47,8 @@ PIPE_CLOSED = 141
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviated options. A new option can make an abbreviation ambiguous, and
-    then breaks every script that uses it."""
+    """argparse without abbreviated options. A new option can make an abbreviation ambiguous; then
+    every script that uses the abbreviation fails."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         kwargs.setdefault("allow_abbrev", False)

@@ -33,7 +33,7 @@ ENVIRONMENT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The settings in a profile; None means that the profile does not set it."""
+    """The settings in a profile. A field is None if the profile does not set it."""
 
     bootstrap_servers: str | None = setting(
         "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."

@@ -6,7 +6,8 @@ first writes a token of its own into the member's registration node, and names t
 node that the member knows. Only one transaction can succeed on each version. A transaction without
 an answer has either happened, which its token in the node shows, or never will.
 
-No I/O. The lock puts the streams of one consumer, which share the registration, in order.
+No I/O. The streams of one consumer share the registration; the lock lets one of them at a time use
+it.
 """
 
 from __future__ import annotations

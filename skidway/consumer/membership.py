@@ -134,7 +134,7 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
-        """Notes that another reader still owns the partition. A watch tells when its node is
+        """Notes that another reader still owns the partition. A watch tells when the owner node is
         gone."""
         self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())

@@ -154,8 +154,8 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers a new name. None if the old session must end first, because other members wait
-        for the nodes that it owns.
+        """Registers a new name. Returns None if the old session must end first, because other
+        members wait for the nodes that it owns.
 
         If an earlier registration had no answer, its name may exist: it is removed before the next
         attempt.

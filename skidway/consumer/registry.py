@@ -259,7 +259,7 @@ class GroupRegistry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
-        # The streams of a consumer come here one after the other: a wait would stop all of them.
+        # The streams of a consumer come here one after the other, so a wait would stop all of them.
         if self._coordinator.state is not SessionState.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()

@@ -67,8 +67,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate. Lost and uncertain bytes are those of every file, the others only of the
-        files that were tailed in this run."""
+        """Bytes by fate. Lost and uncertain bytes are counted over all files, the others only over
+        the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:

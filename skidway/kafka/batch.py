@@ -121,7 +121,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_log_append_time(self) -> bool:
-        """Whether max_timestamp is the append time, and with it the timestamp of every record."""
+        """Whether max_timestamp is the append time; it is then the timestamp of every record."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property

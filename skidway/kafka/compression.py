@@ -20,7 +20,7 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Far above Skidway's own batches (0.9 MB uncompressed) and other producers' (a few MB).
+# Far more than Skidway's own batches have (0.9 MB uncompressed), or other producers' (a few MB).
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
 _ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent

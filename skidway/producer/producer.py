@@ -113,7 +113,8 @@ class Producer:
         return self._buffer.queue(topic, known, messages_, where, single=single)
 
     def flush(self, timeout_ms: int | None = None) -> None:
-        """Waits until all earlier sends are delivered or refused; their futures say which.
+        """Waits until all earlier sends are delivered or refused; each send's future says which of
+        the two.
 
         Raises Unreachable when that takes longer than `timeout_ms` (delivery_timeout_ms).
         """

@@ -20,7 +20,7 @@ What the units have in common:
   Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
 - LimitNOFILE sets both limits. So a program need not raise its own limit, which the system call
-  filter would refuse (@resources).
+  filter (@resources) would refuse.
 """
 
 from __future__ import annotations

@@ -165,8 +165,8 @@ class Fetching:
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
     ) -> None:
-        """Takes a response, and the connection on which it came. Skips partitions that were sought
-        or removed since the request.
+        """Takes a response, and the connection on which it came. Skips partitions for which `seek`
+        or `remove` was called since the request.
         """
         opened = self._open.pop(request_id)
         self._rest(opened.address, answer, now)

@@ -248,7 +248,8 @@ class Outbox:
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """The deliveries for the owner: acknowledged batches from the front, and doomed ones."""
+        """The deliveries for the owner: the acknowledged batches at the front, then the batches
+        that go back to the owner."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()

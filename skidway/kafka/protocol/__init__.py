@@ -88,7 +88,7 @@ Errors
 ``skidway.kafka.errors``: ``ProtocolError`` (the peer's bytes are wrong: close the connection) with
 ``Truncated``, ``TrailingBytes``, ``BadValue``, ``FrameTooLarge``, ``UnknownApi``; and
 ``UnsupportedVersion`` (no common version). If the caller writes a value that does not fit its
-field, that is the caller's error: it raises ``ValueError``.
+field, the mistake is the caller's, and ``ValueError`` is raised.
 """
 
 from __future__ import annotations
