@@ -163,8 +163,8 @@ class Repeats:
         return 0 if seen is None else seen[2]
 
     def expired(self, now: float, *, everything: bool) -> list[tuple[dict[str, Any], int]]:
-        """Forgets errors that are no longer suppressed. Returns those that had repeats, each with
-        the number of its repeats."""
+        """Forgets errors that are no longer suppressed. Returns the errors that had repeats, each
+        with the number of its repeats."""
         over = [
             identity
             for identity, (since, _, _) in self._seen.items()

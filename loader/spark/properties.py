@@ -16,7 +16,7 @@ most of its time on starting, which costs far less CPU without the optimizing co
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """The loader's properties, overridden by those of `spark.conf`."""
+    """The loader's properties, overridden by the properties in `spark.conf`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
     return {
@@ -70,6 +70,6 @@ def _hadoop_user() -> dict[str, str]:
     if not name:
         try:
             name = pwd.getpwuid(os.geteuid()).pw_name
-        except KeyError:  # a user id without a name: HDFS could not name this user either
+        except KeyError:  # a user id without a name, so HDFS could not name this user either
             return {}
     return {"spark.executorEnv.HADOOP_USER_NAME": name}

@@ -22,7 +22,8 @@ wait."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. members: how many are active now. topics: those it has read or subscribes to.
+    """A group. members: how many are active now. topics: the topics that it has read or subscribes
+    to.
 
     Members are the consumers that are registered in ZooKeeper, and those that brokers know from
     Kafka's group protocol.

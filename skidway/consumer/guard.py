@@ -2,9 +2,9 @@
 
 If the answer to a write is lost, the write may or may not have happened, and it may be wrong to
 repeat it: a second release could remove the owner node of the next reader. So every transaction
-first writes a token of its own into the member's registration node, and names the version of the
-node that the member knows. Only one transaction can succeed on each version. A transaction without
-an answer has either happened, which its token in the node shows, or never will.
+first writes a token of its own into the member's registration node, and requires that the node
+still has the version that the member knows. Only one transaction can succeed on each version. A
+transaction without an answer has either happened, which its token in the node shows, or never will.
 
 No I/O. The streams of one consumer share the registration; the lock lets one of them at a time use
 it.

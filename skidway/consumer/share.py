@@ -32,7 +32,8 @@ _log = log.get(__name__)
 
 
 class Subscription(NamedTuple):
-    """The topics of a reader. number: the index of this reader among those of its consumer."""
+    """The topics of a reader. number: the index of this reader among the readers of its
+    consumer."""
 
     topics: tuple[str, ...]
     number: int

@@ -134,7 +134,8 @@ class Stream:
             self._reader.seek(tp, offset)
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
-        """Sets all own partitions to the first record at or after a time; None: to their beginning.
+        """Sets the position in every own partition to the first record at or after a time; None: to
+        the partition's beginning.
 
         A partition without such a record is set to its end. Source: the paper, section 3.1.
         """
@@ -150,8 +151,8 @@ class Stream:
     def close(self, *, done: bool = False) -> None:
         """Commits finished records (with auto commit), and releases all partitions.
 
-        done: the last record that was handed out counts as finished. Any thread may call it; the
-        iteration ends.
+        done: whether the last record that was handed out counts as finished. Any thread may call
+        this method; the iteration then ends.
         """
         self._closing = True
         self._reader.interrupt()

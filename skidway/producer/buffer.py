@@ -1,6 +1,6 @@
 """Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
 
-One lock puts all threads in order: those that send, and the sender's own thread, which takes
+One lock puts all threads in order: the threads that send, and the sender's own thread, which takes
 batches out of the buffer (`sender.Batches`).
 """
 

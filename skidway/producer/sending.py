@@ -84,7 +84,7 @@ class Sending:
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """number: the number of this sending among those of one producer."""
+        """number: the number of this sending among the sendings of one producer."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []

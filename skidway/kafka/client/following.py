@@ -169,7 +169,8 @@ class LoopClient:
         self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
-        """Serves a descriptor from the watcher. Returns False if it is not one of this client's."""
+        """Handles an event of a descriptor, as the watcher reports it. Returns False if it is not
+        one of this client's."""
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
