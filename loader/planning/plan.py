@@ -29,7 +29,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The part of a partition that a load takes: offsets [first, end), after the gap `gap` if any.
+    """The part of a partition that a load takes: offsets [first, end). If there is a gap before
+    them, `gap` is that gap.
 
     position: where the last load ended. refused: why nothing of the partition is loaded, or "".
     """
@@ -194,7 +195,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Notes, as an empty gap, that the batch below is gone from the log and cannot be compared."""
+    """Notes that the batch below is gone from the log and cannot be compared. The note has the form
+    of an empty gap."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position

@@ -1,9 +1,10 @@
-"""Notes since when a file's announcement has been missing: one small file per (agent, file).
+"""Notes since when a file's announcement has been missing. There is one small file per (agent,
+file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
 The first load that misses the announcement writes the note, once. The note is removed when the
-announcement comes. It only decides how long records wait, so it is not part of the commit.
+announcement comes. A note only decides how long records wait, so it is not part of the commit.
 """
 
 from __future__ import annotations

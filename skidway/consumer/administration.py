@@ -25,8 +25,8 @@ class GroupSummary:
     """A group. members: how many are active now. topics: the topics that it has read or subscribes
     to.
 
-    Members are the consumers that are registered in ZooKeeper, and those that brokers know from
-    Kafka's group protocol.
+    Members are the consumers that are registered in ZooKeeper, and the members that brokers know
+    from Kafka's group protocol.
     """
 
     group: str
@@ -123,8 +123,8 @@ class Groups:
         """Sets committed offsets. Raises SkidwayError if members are active; then nothing is
         changed.
 
-        During the reset it holds the owner nodes of the partitions, so that no member begins to
-        read at the old offsets.
+        During the reset this method holds the owner nodes of the partitions, so that no member
+        begins to read at the old offsets.
         """
         active = self.active(group)
         if active:

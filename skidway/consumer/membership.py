@@ -8,11 +8,11 @@ watches report. `share` carries the steps out, and keeps these rules:
 * After `lost`, no record of a partition that was owned is handed out, and nothing is committed or
   released.
 
-There is no herd effect. A reader looks at changes once no further change has come for a short time,
-with jitter, and at the latest after `LOOK_LATEST_S`. Members write nothing to reach agreement. If
-another reader still holds a partition, only the next owner watches the owner node, and it claims
-the partition when the node is gone. A step without an answer is repeated, each time after a longer
-wait.
+There is no herd effect. A reader looks at changes after a short time (with jitter) in which no
+further change came, but at the latest after `LOOK_LATEST_S`. Members write nothing to reach
+agreement. If another reader still holds a partition, only the next owner watches the owner node,
+and it claims the partition when the node is gone. A step without an answer is repeated, each time
+after a longer wait.
 """
 
 from __future__ import annotations

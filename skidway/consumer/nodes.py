@@ -6,8 +6,8 @@
     /consumers/G/offsets/T      how many partitions the topic had when the group first read it
 
 A reader is one stream of a consumer. Its name is the consumer's name and a number. Other programs,
-or older versions of this one, may have written what is read here: content that cannot be parsed is
-ignored.
+or older versions of this one, may have written what is read here. So content that cannot be parsed
+is ignored.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
 
 kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
-ask whether the session can be relied on; one lock puts them in order. Each session gets a new
-registration name, so that a node written in an old session is never taken for one of the new
-session (see `registry`).
+ask whether the session can be relied on; one lock lets only one of them at a time ask. Each session
+gets a new registration name, so that a node written in an old session is never taken for one of the
+new session (see `registry`).
 """
 
 from __future__ import annotations

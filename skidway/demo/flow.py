@@ -67,8 +67,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate. Lost and uncertain bytes are counted over all files, the others only over
-        the files that were tailed in this run."""
+        """Bytes by fate. Lost and uncertain bytes are counted over all files, bytes with other
+        fates only over the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -96,7 +96,8 @@ class DemoOutcome:
 
     @property
     def miscounted(self) -> dict[str, int]:
-        """Topics whose rows do not match the lines that the writer wrote: rows minus lines."""
+        """Rows minus lines, for each topic whose rows do not match the lines that the writer
+        wrote."""
         rows = self.rows
         found = {}
         for topic, tally in self.written.items():

@@ -19,7 +19,7 @@ from skidway.errors import UsageError
 from skidway.kafka.partitioning import of_key, of_keys
 
 COLUMN_LEAST = 50
-"""If there are fewer keys, they are hashed one by one, because making a column also costs time."""
+"""A smaller number of keys is hashed one by one, because making a column also costs time."""
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """A function from key, value and number of partitions to a partition."""

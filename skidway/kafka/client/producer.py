@@ -64,9 +64,9 @@ class Producer:
         self._topic_ids: dict[str, str] = {}
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
-        """Binds topics to their ids: batches go to no other topic of the same name. If a topic is
-        deleted and created again, its batches wait, and `made_again` names it. "" means an unknown
-        id.
+        """Binds topics to their ids, so that batches go to no other topic of the same name. If a
+        topic is deleted and created again, its batches wait, and `made_again` names it. "" means an
+        unknown id.
 
         The client learns ids together with leaders, from metadata. So if a topic is deleted and
         created again between two batches, the new topic gets batches until the client asks for
