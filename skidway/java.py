@@ -50,7 +50,7 @@ class Java:
 
 
 def find(environ: Mapping[str, str] = os.environ) -> Java:
-    """The Java to use. Raises SkidwayError with a sentence on how to get one."""
+    """The Java to use. Raises SkidwayError with a sentence on how to get a Java."""
     chosen = environ.get("SKIDWAY_JAVA", "")
     if chosen == BUNDLED:
         return bundled(environ)

@@ -1,4 +1,5 @@
-"""What the loader reads from `_skidway_audit`: announcements of files, and its own messages.
+"""What the loader reads from `_skidway_audit`: announcements of files, and the loader's own
+messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
 the source clusters. It reads each audit topic from the position that the newest manifest has for

@@ -1,7 +1,7 @@
 """Turns values into columns: schema id, writer's schema, Avro, the file's schema. Drops nothing.
 
-A value that cannot be turned into columns gets one of the reasons below. Its record goes to the
-loader's rejects, which keep the value's bytes and the origin:
+If a value cannot be turned into columns, its record goes to the loader's rejects. They keep the
+value's bytes, the origin and one of these reasons:
 
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id

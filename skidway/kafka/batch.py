@@ -113,7 +113,8 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """Compression of the records. Raises CorruptBatch for a number that Kafka does not know."""
+        """Compression of the records. Raises CorruptBatch for a codec number that Kafka does not
+        know."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
             raise CorruptBatch(f"unknown compression codec {number}")

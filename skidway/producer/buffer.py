@@ -25,7 +25,8 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Any thread fills it, the sender's thread empties it. wake: wakes the sender's thread."""
+    """Any thread may fill the buffer; the sender's thread empties it. wake: wakes the sender's
+    thread."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None

@@ -6,7 +6,7 @@ that leader wait to be taken. So at most one response per leader is held in memo
 turns at the front of the requests, because a broker fills a response from the front.
 
 The owner gets whole batches, from the batch that contains the position on. A partial last batch is
-dropped and fetched again. The next position is after the last whole batch: so nothing is skipped,
+dropped and fetched again. The next position is after the last whole batch, so nothing is skipped,
 and nothing comes twice. Offsets may be missing between two batches if the log was compacted.
 """
 

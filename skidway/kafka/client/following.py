@@ -169,8 +169,8 @@ class LoopClient:
         self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
-        """Handles an event of a descriptor, as the watcher reports it. Returns False if it is not
-        one of this client's."""
+        """Handles an event of a descriptor, as the watcher reports it. Returns False if the
+        descriptor does not belong to this client."""
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:

@@ -310,7 +310,8 @@ class Outbox:
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
         """Whether a retry is useless. A batch that arrives damaged is sent again, but only
-        `CORRUPT_TIMES_MAX` times in all: then its bytes themselves must be damaged."""
+        `CORRUPT_TIMES_MAX` times in all, because after that its bytes themselves must be
+        damaged."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX
