@@ -76,7 +76,8 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """The tables after a manifest. Raises StateRefused if one of their files is gone or damaged."""
+    """The tables after a manifest. Raises StateRefused if one of the tables' files is gone or
+    damaged."""
     tables = Tables()
     if manifest is None:
         return tables

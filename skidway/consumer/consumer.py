@@ -148,8 +148,8 @@ class Consumer:
         """Leaves the group at once, so that the other members need not wait for this member's
         session to end.
 
-        With auto commit, finished records are committed; the last record that was handed out is
-        not.
+        With auto commit, finished records are committed; the last record that was handed out is not
+        committed.
         """
         self._close(done=False)
 

@@ -74,7 +74,8 @@ def read_offset(data: bytes) -> int | None:
 
 
 def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 0) -> bytes:
-    """The content of a consumer's registration: topics, and the number of streams that share each.
+    """The content of a consumer's registration: topics, and the number of streams that share each
+    topic.
 
     token: the consumer's newest transaction (see `guard`).
     """

@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only what it
-can prove to own (`holds`).
+Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only records of
+partitions that it can prove to own (`holds`).
 """
 
 from __future__ import annotations

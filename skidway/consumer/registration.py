@@ -83,7 +83,8 @@ class Bell:
 
 
 class Registration:
-    """The name under which a consumer is registered, and until when that can be relied on."""
+    """The name under which a consumer is registered, and until when the registration can be relied
+    on."""
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class Registration:
 
     @property
     def name(self) -> str | None:
-        """The name under which this consumer is registered; None if it is not."""
+        """The name under which this consumer is registered; None if it is not registered."""
         guard = self.guard
         return None if guard is None else guard.name
 
@@ -157,8 +158,8 @@ class Registration:
         """Registers a new name. Returns None if the old session must end first, because other
         members wait for the nodes that it owns.
 
-        If an earlier registration had no answer, its name may exist: it is removed before the next
-        attempt.
+        If an earlier registration had no answer, its name may exist in ZooKeeper. It is removed
+        before the next attempt.
         """
         session_id = self._coordinator.session_id
         if session_id and session_id == self._tainted:

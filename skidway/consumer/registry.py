@@ -150,8 +150,8 @@ class GroupRegistry:
         return False
 
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
-        """Removes the owner node if it is this reader's: a claim without an answer may have left
-        one."""
+        """Removes the owner node if it is this reader's, because a claim without an answer may have
+        created it."""
         self._transact(guard, [])  # after this, the unanswered claim has happened or never will
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
@@ -160,8 +160,8 @@ class GroupRegistry:
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: keeps the committed one) and removes the owner node.
 
-        Call it again until it has an answer; the release happens only once. If others have removed
-        the owner node, nothing is written.
+        Call this again until there is an answer; the release happens only once. If others have
+        removed the owner node, nothing is written.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
