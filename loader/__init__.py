@@ -12,8 +12,8 @@
 
 The chain of manifests under `<output>/_skidway/<topic>/` is the loader's only state. If a load is
 killed at any point, the next one begins again after the newest manifest. If two loads run at once,
-the one that creates the next manifest wins. docs/delivery.md, section 5, has the loader's promises
-and their reasons.
+the one that creates the next manifest wins, and the other starts over. docs/delivery.md, section 5,
+has the loader's promises and their reasons.
 
 In reading order; each package comes after the packages that it imports:
 

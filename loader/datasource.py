@@ -15,7 +15,7 @@
 
 A query reads the offsets [log start, high watermark) as they are when Spark plans the query. Every
 row also has `_agent`, `_file_id`, `_offset`, `_length`, `_timestamp`, `_partition` and
-`_kafka_offset`. A query does not drop repeats: only a load does.
+`_kafka_offset`. A query does not drop repeated records; only a load drops them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Options:
 
     @staticmethod
     def of(given: Mapping[str, str]) -> Options:
-        """Raises UsageError for an option that is missing, unknown or makes no sense."""
+        """Raises UsageError if an option is missing or unknown, or if its value makes no sense."""
         known = {key.lower(): value for key, value in given.items()}
         unknown = sorted(set(known) - set(OPTIONS) - {"path"})
         if unknown:
@@ -139,7 +139,7 @@ class SkidwayReader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """Called once per query, when it begins."""
+        """Spark calls this once per query, when the query begins."""
         options = self._options
         with Client(options.bootstrap_servers, client_id="skidway-spark") as client:
             tps = _partitions(client, options.topic)
@@ -238,7 +238,8 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 
 def _offset(found: int, end: int) -> int:
-    """Limits an offset that was found by time. -1 means that no record is that late."""
+    """Returns an offset that was found by time, but at most `end`. -1 means that no record is that
+    late."""
     return end if found < 0 else min(found, end)
 
 

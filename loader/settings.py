@@ -99,7 +99,7 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The name of the cluster, as the brokers or the settings name it."""
+        """The cluster's name, which the brokers or the settings give."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:

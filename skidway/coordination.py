@@ -93,7 +93,7 @@ class Coordinator:
         self._addresses, chroot = check_connect(connect)
         self._session_timeout_s = session_timeout_s
         self._closing = False
-        if chroot:  # kazoo cannot create a chroot from inside it
+        if chroot:  # a client that uses a chroot cannot create it
             with self._started(_client(self._addresses, session_timeout_s), connect_timeout_s) as c:
                 c.ensure_path(chroot)
                 _end(c)
@@ -154,7 +154,7 @@ class Coordinator:
         """Creates a node and its parents. Returns False if the node already exists.
 
         False may also mean that this call created the node and its first answer was lost. A caller
-        that must know compares the content.
+        that must know which of the two happened compares the content.
         """
         create = self.client.create_async
         try:
@@ -164,7 +164,7 @@ class Coordinator:
         return True
 
     def get(self, path: str, *, watch: Watch | None = None) -> Versioned | None:
-        """Content and version of a node, or None if there is no node; then no watch is set."""
+        """Content and version of a node. If there is no node, returns None and sets no watch."""
         try:
             data, stat = self._answer(path, lambda: self.client.get_async(path, watch))
         except NoNodeError:
@@ -172,8 +172,8 @@ class Coordinator:
         return Versioned(data, stat.version)
 
     def set_versioned(self, path: str, data: bytes, version: int) -> bool:
-        """Writes only over the version that was read. Returns False if the node has another
-        version.
+        """Writes the content only if the node still has the version that the caller has read.
+        Returns False if the node has another version.
 
         False may also mean that this write succeeded and its first answer was lost: read again and
         compare.
@@ -224,7 +224,8 @@ class Coordinator:
             raise self._unanswered(path) from error
 
     def delete(self, path: str, *, version: int = -1) -> bool:
-        """Deletes a node. Returns False if it is gone, has children or has another version."""
+        """Deletes a node. Returns False if the node is gone, has children or has another
+        version."""
         try:
             self._answer(path, lambda: self.client.delete_async(path, version))
         except (NoNodeError, BadVersionError, NotEmptyError):
@@ -256,8 +257,8 @@ class Coordinator:
         """Repeats a request until it is answered, at most for the session timeout. kazoo alone
         would wait without a limit.
 
-        Without a connection kazoo queues the request, so this call waits in get(). Only a lost
-        session fails at once, until kazoo has a new session.
+        Without a connection kazoo queues the request, so this call waits in get(). Only if the
+        session is lost, and kazoo has no new one yet, does the call fail at once.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:

@@ -21,7 +21,7 @@ LOCK_FILE = ".lock"
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Writes `data` to `path`, durably: after a crash the file has the old bytes or the new bytes.
 
-    Raises OSError; then the temporary file is gone and the old content is unchanged.
+    If this fails, raises OSError, deletes the temporary file and leaves the old content unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -68,7 +68,7 @@ class DirectoryLock:
     """Lets one process at a time use a directory: a lock on `<directory>/.lock`.
 
     The kernel releases the lock when the process dies. A missing directory is created. Entering
-    raises StateRefused, with the process that holds the lock.
+    raises StateRefused if another process holds the lock; the error names that process.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -88,7 +88,7 @@ class DirectoryLock:
         self.release()
 
     def acquire(self) -> None:
-        """Takes the lock at once, or raises StateRefused with the process that holds it."""
+        """Takes the lock at once, or raises StateRefused, which names the process that holds it."""
         if self._descriptor is not None:
             raise RuntimeError(f"the lock on {self.directory} is already held here")
         make_directory(self.directory)
@@ -112,7 +112,7 @@ class DirectoryLock:
         _describe_holder(descriptor)
 
     def release(self) -> None:
-        """Releases the lock. The file stays: if it were deleted, two processes could lock two
+        """Releases the lock. The lock file is not deleted: otherwise two processes could lock two
         different files."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)

@@ -50,7 +50,7 @@ class Java:
 
 
 def find(environ: Mapping[str, str] = os.environ) -> Java:
-    """The Java to use. Raises SkidwayError with a sentence on how to get one."""
+    """The Java to use. Raises SkidwayError with a sentence on how to get a Java."""
     chosen = environ.get("SKIDWAY_JAVA", "")
     if chosen == BUNDLED:
         return bundled(environ)
@@ -156,7 +156,8 @@ def _on_machine(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path | None]
 
 
 def script_home(real: Path, environ: Mapping[str, str]) -> Path:
-    """A directory whose bin/java is the script. Each bundled Java has its own, made if missing."""
+    """A directory whose bin/java is the script. Each bundled Java has a directory of its own, which
+    is made if it is missing."""
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     content = script(real)
     failure: OSError | None = None

@@ -10,7 +10,7 @@ how many were suppressed. Lines of libraries, from level warning on, are written
 "library"; their repeats are suppressed, too.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
-on. Such lines are dropped, and the next line that succeeds has their number.
+on. Lines that cannot be written are dropped, and the next line that succeeds has their number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
-"""How many distinct errors are remembered for suppression; above that, the oldest are forgotten."""
+"""How many distinct errors are remembered for suppression. If there are more, the oldest are
+forgotten."""
 
 LIBRARY_EVENT = "library"
 
@@ -32,7 +33,7 @@ LEVELS = ("info", "warning", "error")
 
 
 class Log:
-    """Writes events of one module. `get` makes one per module; it costs little."""
+    """Writes events of one module. `get` makes one for each module at little cost."""
 
     __slots__ = ("_logger",)
 
@@ -162,8 +163,8 @@ class Repeats:
         return 0 if seen is None else seen[2]
 
     def expired(self, now: float, *, everything: bool) -> list[tuple[dict[str, Any], int]]:
-        """Forgets errors that are no longer suppressed. Returns those that had repeats, each with
-        the number of its repeats."""
+        """Forgets errors that are no longer suppressed. Returns the errors that had repeats, each
+        with the number of its repeats."""
         over = [
             identity
             for identity, (since, _, _) in self._seen.items()

@@ -1,7 +1,8 @@
 """The checks of `skidway doctor`: what this machine has, and what is missing on it.
 
 Each check returns a Finding: what it found, in words, and what to do about it. "missing" means that
-a program installed here cannot work. "advice" means that it works, but somebody should know.
+a program installed here cannot work. "advice" means that the program can work, but that somebody
+should know of the finding.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ port.
 `Reservation` reserves ports by sockets that are bound and do not listen. When a bind fails with
 "Address already in use", the process that listens is found in Linux's /proc: its table of sockets
 has the inode that listens on the port, and one process has this inode open. The open files of other
-users' processes cannot be read; of these only the user is known.
+users' processes cannot be read; of such a process only the user is known.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Reservation:
 
     A port is reserved by a socket that is bound without SO_REUSEADDR, so that two reservations
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
-    sets the same option before its own bind, as servers do, can listen on the port, and can do so
+    sets the same option before its own bind, as servers do, can listen on the port, and can listen
     again after it was killed. The kernel gives a reserved port neither to an outgoing connection
     nor to a bind to port 0. Nothing stops another program that sets the option and binds to the
     reserved port by its number.
@@ -117,7 +117,7 @@ def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayErro
 
 
 def holder(port: int) -> str | None:
-    """The process that listens on a port, in words; None if none does."""
+    """The process that listens on a port, in words; None if no process listens on it."""
     mine = [listener for listener in listeners(_tables()) if listener.port == port]
     if not mine:
         return None

@@ -4,8 +4,8 @@ SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the 
 body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
 descriptor. This module also tells the service manager that the program is ending. The body tells it
 that the program is ready (skidway.systemd). Exceptions of the body become exit statuses here and in
-no other module. A SkidwayError is printed as one sentence on standard error. Any other exception is
-logged as one error with its traceback, and means status 70, also when it happens on another thread.
+no other module. A SkidwayError is printed as one sentence on standard error. Any other exception,
+on any thread, is logged as one error with its traceback, and the exit status is 70.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def _signals(shutdown: Shutdown) -> Iterator[None]:
 
 @contextmanager
 def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
-    """Ends the program with an error when one of its threads fails: it cannot work any more."""
+    """Ends the program with an error when one of its threads fails, because the program cannot work
+    without that thread."""
 
     def failure(args: threading.ExceptHookArgs) -> None:
         name = args.thread.name if args.thread is not None else "unknown"

@@ -20,7 +20,8 @@ _log = log.get(__name__)
 
 
 def ready(status: str) -> None:
-    """Tells that the program can do its work: units ordered after it start now. May be repeated."""
+    """Tells that the program can do its work. Then systemd starts the units that are ordered after
+    it. May be repeated."""
     _notify("READY=1", _line(status))
 
 

@@ -61,7 +61,7 @@ class TelemetryServer:
 
     @property
     def port(self) -> int:
-        """The port in use. After start() with port 0 it is the port that the kernel chose."""
+        """The port in use. If `start` was given port 0, it is the port that the kernel chose."""
         return self._port
 
     def start(self) -> None:
@@ -92,7 +92,8 @@ class TelemetryServer:
 
 
 def _serve(server: HTTPServer, end: Shutdown) -> None:
-    """Answers clients until the end. http.server's own loop would wake up periodically."""
+    """Answers clients until `end` is requested. http.server's own loop would wake up
+    periodically."""
     poll = select.poll()
     poll.register(server, select.POLLIN)
     poll.register(end, select.POLLIN)

@@ -288,7 +288,7 @@ def logging_text(settings: ZookeeperSettings) -> str:
         "appender.out.layout.type = PatternLayout",
         f"appender.out.layout.pattern = {pattern}",
         "logger.words.name = org.apache.zookeeper.server.NIOServerCnxn",
-        "logger.words.level = warn",  # at info each request to /health would write a line
+        "logger.words.level = warn",  # at level info, each request to /health would write a line
         "logger.words_list.name = org.apache.zookeeper.server.command",
         "logger.words_list.level = warn",
         "rootLogger.level = info",
@@ -302,7 +302,7 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        self._ended = ended  # readable once the child is gone: only it holds `alive`
+        self._ended = ended  # readable once the child is gone, because only it holds `alive`
         libc = ctypes.CDLL(None)
         ours = os.getpid()
 

@@ -1,4 +1,5 @@
-"""The audit messages that the loader publishes on `_skidway_audit`, and those that it reads there.
+"""The audit messages that the loader publishes on `_skidway_audit`, and the audit messages that it
+reads from there.
 
     feed           reads announcements of files, and the loader's own messages
     delta          makes the counts of a load, which are stored in its manifest

@@ -1,6 +1,6 @@
 """Audit deltas of the tier HDFS: made with the manifest, stored in it, published after the commit.
 
-The manifest stores them as rows of numbers, because source and sender are the manifest's own:
+The manifest stores them as rows of numbers, because it has source and sender already:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -8,7 +8,7 @@ The manifest stores them as rows of numbers, because source and sender are the m
          "counts": [{"agent", "bucket", "count", "bytes", "checksum", "rejects", "repeats",
                      "previous"}]}]}
 
-`last` is the number of the output's last delta so far; a load without counts adds no delta.
+`last` is the number of the newest delta of this output. A load that counts nothing adds no delta.
 Publishing the same manifest twice gives the same messages, and the collector counts them once.
 """
 

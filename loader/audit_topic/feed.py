@@ -1,17 +1,19 @@
-"""What the loader reads from `_skidway_audit`: announcements of files, and its own messages.
+"""What the loader reads from `_skidway_audit`: announcements of files, and the loader's own
+messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the source clusters. It reads each from the position in the newest manifest. The loader stores the
-announcements beside the marks. Audit messages may say which records a counter could not read. The
-loader does not skip these records, because the mirror may still have them: it skips only gaps that
-the mirror itself names (`skidway.kafka.gaps`).
+the source clusters. It reads each audit topic from the position that the newest manifest has for
+it. The loader stores the announcements in its table `names`, next to the table `marks`. Audit
+messages may say which records a counter could not read. The loader does not skip these records,
+because the mirror may still have them. It skips only gaps that the mirror itself names
+(`skidway.kafka.gaps`).
 
 The collector refuses an epoch lower than one that it already knows. So a new output numbers its
 messages in an epoch that is one higher than the highest one that its producer has published. The
 loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
-unknown schema. Then it takes an epoch above the number of messages that the audit topic ever had.
-That is above every epoch that it missed: when an epoch is chosen, it is at most one above the
-number of messages in the topic, and each epoch adds at least one message.
+unknown schema. Then it takes an epoch higher than the number of messages that the audit topic ever
+had. No epoch in the messages that it missed can be as high: when an epoch is chosen, it is at most
+one higher than the number of messages in the topic, and each epoch adds at least one message.
 """
 
 from __future__ import annotations
@@ -75,8 +77,8 @@ class Feed:
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch of an output that starts over: above every epoch that the producer may have
-        published."""
+        """The epoch of an output that starts over: higher than every epoch that the producer may
+        have published."""
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
@@ -89,7 +91,7 @@ class Feed:
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
-        begins later than the range before it ended, the messages in between were missed. Then the
+        begins later than the previous range ended, the messages in between were missed. Then the
         feed's own `begins` starts over with the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
@@ -118,11 +120,11 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message between the feed's positions (the log start if the feed has none) and the
-    high watermarks now. An audit topic that was deleted and created again is read from its start:
-    it has another id, or it ends before the position."""
+    high watermarks now. If an audit topic was deleted and created again, it is read from its start.
+    The loader knows it by its new id, or because the log ends before the position."""
     names = sorted(topics)
-    # The ids are asked for before the bounds. If a topic is made again in between, its position is
-    # kept under the old id, so the next run reads the new topic from its start.
+    # Asks for the ids before it asks for the bounds. If a topic is made again in between, its
+    # position is kept under the old id, so the next run reads the new topic from its start.
     ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
@@ -132,7 +134,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    left = topic.bounds(client, names)  # to find records that expired, perhaps unread
+    left = topic.bounds(client, names)  # shows which records expired, perhaps unread
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
 

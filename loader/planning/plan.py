@@ -1,9 +1,10 @@
 """The offset ranges that a load takes from each partition, cut into slices. Pure; no I/O.
 
-A partition goes on where the newest manifest ended, or begins at 0. A load skips missing offsets
-only if the mirror (topic config `mirror.gaps`) or an operator (`gaps.accepted`) has named them as a
-gap. At other missing offsets the partition's range ends, and a sentence in the report names them.
-The other partitions are loaded, but the run ends with an error.
+A load reads a partition from where the newest manifest ended, or from 0 if no manifest has the
+partition. A load skips missing offsets only if the mirror (topic config `mirror.gaps`) or an
+operator (`gaps.accepted`) has named them as a gap. Before other missing offsets the partition's
+range ends, and a sentence in the report names these offsets. The other partitions are loaded, but
+the run ends with an error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The part of a partition that a load takes: offsets [first, end), after the gap `gap` if any.
+    """The part of a partition that a load takes: offsets [first, end). If there is a gap before
+    them, `gap` is that gap.
 
     position: where the last load ended. refused: why nothing of the partition is loaded, or "".
     """
@@ -121,10 +123,10 @@ def missing_partitions(
 ) -> list[Planned]:
     """Partitions that cannot be loaded now: each keeps its position, with a reason.
 
-    away: for a partition of the topic without bounds, the reason. If a partition was loaded and the
-    topic does not have it now, that is a fault of the cluster, because topics never lose
-    partitions. The manifest must still list these partitions; otherwise they would begin at 0 again
-    once they are back.
+    away: for each partition that has no bounds, the reason. If a partition was loaded earlier and
+    the topic does not have it now, the cluster has a fault, because topics never lose partitions.
+    The manifest must still list these partitions; otherwise they would begin at 0 again once they
+    are back.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -193,7 +195,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Notes, as an empty gap, that the batch below is gone from the log and cannot be compared."""
+    """Notes that the batch below is gone from the log and cannot be compared. The note has the form
+    of an empty gap."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -201,8 +204,8 @@ def unverified(planned: Planned) -> Planned:
 
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
-    """Slices of at most `records` offsets. Partitions take turns in the list, so that all of them
-    move on together."""
+    """Slices of at most `records` offsets. The list takes slices from all partitions in turn, so
+    that all of them move on together."""
     ranges = [each for each in planned if each.first < each.end]
     slices = [
         Slice(each.partition, at, min(at + records, each.end))

@@ -14,8 +14,8 @@ from skidway.loader.state.manifest import Gap
 class SourceTopic:
     """What brokers said about a topic.
 
-    gaps: the offsets that its mirror named as missing, by partition. away: for a partition without
-    bounds, the reason.
+    gaps: the offsets that its mirror named as missing, by partition. away: for each partition that
+    has no bounds, the reason.
     """
 
     name: str
@@ -27,5 +27,6 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """Subject of the values. It has the source topic's name, also for a mirrored topic."""
+        """Subject of the values. It has the source topic's name, even if this topic is a mirrored
+        copy."""
         return f"{self.source.topic}-value"

@@ -1,4 +1,5 @@
-"""The offset ranges that a load takes of one topic, after the newest manifest. Pure; no I/O."""
+"""The offset ranges of one topic that a load takes; they begin where the newest manifest ended.
+Pure; no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the log to columns; used by loads and by queries (`skidway.loader.datasource`).
+"""Turns records of the log into columns, for loads and for queries (`skidway.loader.datasource`).
 
     batches       reads whole record batches of a partition, in order
     decoder       turns values into columns: schema id, writer's schema, Avro

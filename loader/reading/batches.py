@@ -14,8 +14,8 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""Below the high watermark there is always a batch to fetch: a longer silence is a broker's
-fault."""
+"""At every offset lower than the high watermark there is a batch to fetch. So a silence longer than
+this is a broker's fault."""
 
 
 def batches(
@@ -34,7 +34,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # time that the consumer took is not silence
+                    heard = time.monotonic()  # time that the caller took is not silence
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "

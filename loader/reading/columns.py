@@ -1,4 +1,4 @@
-"""The columns that the loader adds to those of the schema, and the columns of its rejects.
+"""The columns that the loader adds to the columns of the schema, and the columns of its rejects.
 
 _agent, _file_id, _offset, _length    the record's origin; a record without origin gets agent 0, its
                                       partition, its offset and length 0, as in the audit's counts
@@ -57,7 +57,7 @@ the years 1970 to 9999. The other columns are the same as in rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: those of the schema, then the loader's own."""
+    """The columns of a file of rows: the columns of the schema, then the loader's own."""
     return pa.schema([*reader, *OWN])
 
 
@@ -97,7 +97,7 @@ def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
-    """The columns of OWN, in its order."""
+    """The columns in `OWN`, in the order of `OWN`."""
     origins = records.origins
     return [
         pa.array(origins.agent),

@@ -1,7 +1,7 @@
 """Turns values into columns: schema id, writer's schema, Avro, the file's schema. Drops nothing.
 
-A value that cannot be turned into columns gets one of the reasons below. Its record goes to the
-loader's rejects, which keep the value's bytes and the origin:
+If a value cannot be turned into columns, its record goes to the loader's rejects. They keep the
+value's bytes, the origin and one of these reasons:
 
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id
@@ -61,7 +61,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Decodes the values of one schema id; `fault` says why that is impossible."""
+    """Decodes the values of one schema id. If that is impossible, `fault` says why."""
 
     codec: Codec | None
     projection: Projection | None
@@ -138,7 +138,8 @@ class Decoder:
             text = self._registry.schema(schema_id)
             return _Writer(Codec(text), Projection(text, self._reader))
         except RegistryRefused as error:
-            if error.error_code != SCHEMA_UNKNOWN:  # a proxy or a wrong URL also answers 404
+            # a 404 may also come from a proxy or a wrong URL
+            if error.error_code != SCHEMA_UNKNOWN:
                 raise
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))
         except (SchemaInvalid, SchemaUnsupported) as error:

@@ -2,14 +2,14 @@
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If the writer has no such field, the rows get the reader field's default, or null.
-Types are cast if no value changes. A row that does not fit is set apart. If the writer's schema as
-a whole does not fit the reader's (a field without default, a type that has no cast), all its rows
-are set apart.
+A value is cast to the reader's type if the cast does not change it. A row that does not fit is set
+apart. If the writer's schema as a whole does not fit the reader's (a field without default, a type
+that has no cast), all its rows are set apart.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
 neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
-resolution refuses a nested type, Arrow casts it like a plain type. Only if the type contains a
-union are all rows set apart.
+resolution refuses a nested type, Arrow casts it like a plain type. But if the type contains a
+union, nothing is cast, and all rows are set apart.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _default(avro: Field, field: pa.Field) -> pa.Array:
 
 
 def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
-    """The writer's field of that number as the reader's."""
+    """The step that makes the reader's field from the writer's field number `at`."""
     source, has_choice = arrow_type(written), _has_choice(written) or _has_choice(read)
     is_same = source == field.type and (not has_choice or canonical(written) == canonical(read))
     if not is_same and (types.is_nested(source) or types.is_nested(field.type)):
@@ -151,8 +151,8 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
     """Raises NotProjectable if Arrow has no cast, or no cast back: `_changed` needs both. A trial
-    with an empty array would not tell, because Arrow casts an empty array even to types to which it
-    casts no value."""
+    with an empty array would not show this, because Arrow casts an empty array even to types to
+    which it casts no value."""
     if source == target.type:
         return
     try:

@@ -1,5 +1,5 @@
-"""Commits the offsets up to which topics are loaded: brokers read them for `retention.hold`, and
-people read them."""
+"""Commits the offsets up to which topics are loaded. Brokers read these offsets for
+`retention.hold`; people read them to see how far the loader is."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class ManifestDraft:
         tables: Tables,
         schema: Registered,
     ) -> Manifest:
-        """Returns the manifest. Also brings the tables to their state after the load, and stages
-        files with the changes."""
+        """Returns the manifest. Also brings `tables` to the state after the load, and stages files
+        with the changes."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
         head = self._head()

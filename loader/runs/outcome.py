@@ -18,8 +18,8 @@ GRAVEST_FIRST: Final = (
     Unreachable.exit_code,
     SkidwayError.exit_code,
 )
-"""Exit statuses, the gravest first: what a person must repair, then what may pass by itself, then
-the rest. A run with several problems ends with the gravest."""
+"""Exit statuses, the gravest first: first problems that a person must repair, then problems that
+may pass by themselves, then the rest. A run with several problems ends with the gravest."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """`load run`: loads every chosen topic up to the high watermarks at the start of the run.
 
-If one topic cannot be loaded, the others still are. The run succeeds only if all topics are loaded.
+If one topic cannot be loaded, the other topics are still loaded. The run succeeds only if all
+topics are loaded.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def load_all(
 
 
 def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
-    """Does a step of one topic. Returns False if it raised; the error is then in the outcome. Lets
-    Interrupted through, because it ends the whole run."""
+    """Does a step of one topic. Returns False if the step raised an error; the error is then in the
+    outcome. Lets Interrupted through, because it ends the whole run."""
     try:
         step()
     except Interrupted:

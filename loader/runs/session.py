@@ -21,8 +21,9 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """What the brokers said. settings: with the cluster's name. missing: topics that the settings
-    name and that do not exist. troubles: why a topic cannot be loaded now."""
+    """What the brokers said. settings: the settings of the run, with the cluster's name. missing:
+    topics that the settings name and that do not exist. troubles: why a topic cannot be loaded
+    now."""
 
     settings: LoaderSettings
     cluster_id: str
@@ -38,8 +39,8 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
-    # The watermarks of the data topics are read first. What is read later then has every
-    # announcement and every gap for the records below the watermarks: a file's announcement is
+    # Asks for the watermarks of the data topics first. So the answers that follow contain every
+    # announcement and every gap for the records before the watermarks: a file's announcement is
     # acknowledged before its records, and the mirror writes a gap down before it copies anything
     # after the gap.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))

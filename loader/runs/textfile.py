@@ -1,12 +1,13 @@
 """The result of the last run, as a file for the textfile collector of Prometheus' node_exporter.
 
 A run is over before Prometheus scrapes it, so it leaves its metrics in a file (`metrics.textfile`).
-The file is replaced as a whole when a run begins, and again when it ends, with or without success.
-If the start is later than the end, the run is still going or was killed. The time of the last
-success stays in the file through failed runs. If an error stops the whole run, the file has no
-counts of loads and rows. A refused configuration counts as a run with exit status 78, if the name
-of this file can be read from it. Alert on the age of the last success: such an alert also notices a
-timer that never started, and a configuration file that is not YAML or not readable.
+The file is replaced as a whole when a run begins, and again when it ends, whether it succeeded or
+not. If the time of the start is later than the time of the end, the run is still going or was
+killed. When a run fails, the file keeps the time of the last success. If an error stops the whole
+run, the file has no counts of loads and rows. If the configuration is refused, the run still writes
+the file, with exit status 78, provided that it can read the file's name from the configuration.
+Alert on the age of the last success: such an alert also notices a timer that never started, and a
+configuration file that is not YAML or not readable.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.
 """
@@ -41,7 +42,8 @@ def _metric(name: str, help: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRun:
-    """Times are in seconds since 1970. A field that is None is not known and not written."""
+    """Times are in seconds since 1970. If a value is not known, its field is None, and the file
+    does not have it."""
 
     start: float | None = _metric("run_start_timestamp_seconds", "When the last run began.")
     end: float | None = _metric("run_end_timestamp_seconds", "When the last run ended.")
@@ -77,7 +79,7 @@ class LastRun:
 
 
 class Recorded:
-    """Writes the file when a run begins and when it ends; without a path it writes nothing."""
+    """Writes the file when a run begins and when it ends. If no path is set, writes nothing."""
 
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._path = path

@@ -57,7 +57,8 @@ class TopicLoad:
         """Runs and commits. Returns (manifest, results); the manifest is None if there was nothing
         to commit.
 
-        Raises LostRace when another loader took the number, and the errors that tasks raise.
+        Raises LostRace when another loader committed the same load number first, and the errors
+        that tasks raise.
         """
         try:
             self._claim()
@@ -80,7 +81,8 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices and makes the manifest. It is None when no partition moved on."""
+        """Runs the slices and makes the manifest. The manifest is None when no partition moved
+        on."""
         schema = self._schema()
         tables = read_tables(self._parts.store, self._newest)
         job = self._job(schema, tables)
@@ -153,7 +155,8 @@ class TopicLoad:
         try:
             schema = self._parts.registry.latest(subject)
         except RegistryRefused as error:
-            if error.error_code != SUBJECT_UNKNOWN:  # a 404 alone may come from a proxy
+            # a 404 without this error code may come from a proxy
+            if error.error_code != SUBJECT_UNKNOWN:
                 raise
             raise SkidwayError(
                 f"{self._topic.name} has records, but no schema is registered under {subject}; "
@@ -170,4 +173,4 @@ class TopicLoad:
 
 
 class LostRace(SkidwayError):
-    """Another loader committed the number that this one wanted."""
+    """Another loader has already committed a load of this number."""

@@ -72,7 +72,7 @@ class TopicRun:
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
     def load(self) -> None:
-        """Loads the topic. Raises the error that keeps it from going on."""
+        """Loads the topic. If the topic cannot be loaded, raises the error that says why."""
         self._offsets.tell(self._topic, self.newest)
         for _ in range(WAITS_MAX):
             while (after := self._attempt()) is _After.ON:
@@ -121,13 +121,14 @@ class TopicRun:
     def _publish(self) -> None:
         """Publishes those messages of the newest load that are missing in the audit topic.
 
-        Raises StateRefused if the audit topic knows a later load of this output than the manifests.
+        Raises StateRefused if the audit topic has messages of a later load of this output than the
+        newest manifest.
         """
         if self.newest is None:
             return
         if self._is_behind(self.newest):
             copy = self.newest
-            self.begin()  # another loader may just have committed that load
+            self.begin()  # another loader may just have committed the load that is missing here
             if self.newest is None or self._is_behind(self.newest):
                 raise StateRefused(self._older_copy(copy))
         feed, newest = self._parts.feed, self.newest

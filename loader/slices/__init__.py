@@ -7,6 +7,6 @@
     hour_writer    writes rows to Parquet files, one per hour of event time
     join           joins the slices of a partition in offset order; some of them run again first
 
-The result of a slice depends only on its range and on what the task receives: a second attempt
+The result of a slice depends only on its range and on what the task receives, so a second attempt
 gives the same result.
 """

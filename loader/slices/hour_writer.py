@@ -30,7 +30,7 @@ YEAR_10000_MS: Final = 253_402_300_800_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the files of one attempt at one slice go."""
+    """Where the files of one attempt at one slice are written."""
 
     topic: str
     load: int

@@ -1,11 +1,11 @@
 """Joins the slices of a partition into one range: in offset order, each checked with the marks of
 all slices before it.
 
-Slices run in parallel and without marks. Then audit.counts.marks.join says which slices must run
-again, and with which marks. A slice that ended early ends its partition: the slices after it are
-not used. A slice that runs again may end later than the first time: it had ended before a record of
-an unannounced file, and this record turns out to be a repeat. So slices run again until none has
-to.
+At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
+must run again, and with which marks. If a slice ended early, its partition ends there: the slices
+after it are not used. A slice that runs again may end later than the first time: it had ended
+before a record of an unannounced file, and this record turns out to be a repeat. So slices run
+again until none has to.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What a load has of one partition. results: in offset order, without holes between them.
+    """What a load has read of one partition. results: in offset order, without holes between them.
 
     end: one past the last offset that is done. moved: the marks that the load advances. below: None
     if no batch was read.
@@ -45,7 +45,7 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice, runs those that overlap again, and joins them by partition."""
+    """Runs every slice, then again those that overlap, and joins the results by partition."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

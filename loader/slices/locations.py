@@ -38,7 +38,7 @@ class Located:
     given_up: Bools
 
     def slice(self, end: int) -> Located:
-        """The same for the first `end` records."""
+        """The same `Located`, for only the first `end` records."""
         return Located(
             self.codes[:end], self.hosts, self.paths, self.missing[:end], self.given_up[:end]
         )
@@ -60,8 +60,8 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Looks up every record. A file that was given up and is announced now is found. If not
-    patient, every file that is not announced is given up."""
+    """Looks up every record. If a file was given up earlier and is announced now, its location is
+    used. If not patient, every file that is not announced is given up."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1

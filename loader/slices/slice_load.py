@@ -43,8 +43,8 @@ Bools = npt.NDArray[np.bool_]
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 4_096
-"""Batches have a limit besides rows and bytes, because as columns a batch takes kilobytes, even
-with only two records."""
+"""Besides rows and bytes, the batches of a chunk are limited, because as columns a batch takes
+kilobytes, even with only two records."""
 
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
@@ -91,7 +91,7 @@ class SliceLoad:
                 self._process(pending)
                 pending, rows, size = [], 0, 0
                 if self._result.stop is None:
-                    del self._headers[:-1]  # the range can no longer end before these batches
+                    del self._headers[:-1]  # the range can no longer end before this batch
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
@@ -183,7 +183,7 @@ class SliceLoad:
         key = int(origins.agent[at]), int(origins.file[at])
         offset, first = int(records.offsets[at]), int(origins.first[at])
         awaited = zip(origins.agent[wanted].tolist(), origins.file[wanted].tolist(), strict=True)
-        # the join needs this record's mark: with the marks of earlier slices it may be a repeat
+        # the join checks this record again: with the marks of earlier slices it may be a repeat
         self._result.lowest[key] = min(first, self._result.lowest.get(key, first))
         self._end(
             Stop(

@@ -11,12 +11,12 @@ from skidway import java
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""JVM options of the driver. The driver only hands out slices; no row passes through it. Most of
-its run time is its start, which costs far less CPU without the optimizing compiler."""
+"""JVM options of the driver. The driver only hands out slices; no row passes through it. It spends
+most of its time on starting, which costs far less CPU without the optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """The loader's properties, overridden by those of `spark.conf`."""
+    """The loader's properties, overridden by the properties in `spark.conf`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
     return {
@@ -58,17 +58,18 @@ def workers_python(settings: LoaderSettings) -> str:
     """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, else this
     process's Python. It must have the loader's packages on Spark's workers.
 
-    Spark looks at that property by itself only in a session that spark-submit started.
+    Spark itself looks at that property only in a session that spark-submit started.
     """
     return settings.spark_conf.get("spark.pyspark.python", sys.executable)
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Lets tasks act on HDFS as the loader's user: the loader must move the files they write."""
+    """Lets tasks act on HDFS as the loader's user, because the loader must move the files that they
+    write."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:
             name = pwd.getpwuid(os.geteuid()).pw_name
-        except KeyError:  # a user id without a name: HDFS could not name this user either
+        except KeyError:  # a user id without a name, so HDFS could not name this user either
             return {}
     return {"spark.executorEnv.HADOOP_USER_NAME": name}

@@ -71,7 +71,8 @@ class SparkRunner:
             self._scratch.close()
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
-        """One task per slice; results in no particular order. Raises what a task raised."""
+        """Runs one task per slice; returns the results in no particular order. Raises what a task
+        raised."""
         if not work:
             return []
         if self._interrupted():
@@ -92,7 +93,8 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    context.cancelAllJobs()  # in every round: the job may not have started yet
+                    # in every round: the job may not have started before
+                    context.cancelAllJobs()
             try:
                 return future.result()
             except Exception as error:  # Spark's errors have no class in common

@@ -12,12 +12,12 @@ answers.
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; finish the moves; delete the staging directory
 
-`begin` does not look at every manifest, because this is not needed: the loader that committed n + 1
-had finished all moves up to n before it began, and a staging directory is deleted only after the
-last move of its load. So only the newest load, and loads with a staging directory, can have
-unfinished moves. If somebody deletes a file of an older load, that is not an unfinished move; a
-recount names that file (audit/recount/recount.py). If `begin` looked at every file of every load,
-each start would cost more than the one before.
+`begin` need not look at every manifest: the loader that committed n + 1 had finished all moves up
+to n before it began, and a staging directory is deleted only after the last move of its load. So
+only the newest load, and loads with a staging directory, can have unfinished moves. If somebody
+deletes a file of an older load, that is not an unfinished move; a recount names that file
+(audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
+more than the one before.
 
 Of each move the source is looked at first, then the target. If another loader moves the file
 between the two looks, this loader still finds it at the target. In the opposite order it could miss
@@ -190,7 +190,7 @@ def _wrong_length(manifest: Manifest) -> Steps[str]:
 
 
 def _winner(manifest: Manifest) -> Steps[str | None]:
-    """The uuid that has this load's number; None while no load has it."""
+    """The uuid in the manifest of this number; None while there is no such manifest."""
     data: bytes | None = yield Read(manifest.path)
     return None if data is None else Manifest.from_json(data, manifest.path).uuid
 

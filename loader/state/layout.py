@@ -1,6 +1,6 @@
 """Names of everything that the loader keeps under `<root>`.
 
-The audit also relies on the names of rows: audit/recount/listing.py and faults.py.
+audit/recount/listing.py and faults.py also rely on the names of files of rows.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
@@ -26,7 +26,8 @@ _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 @dataclass(frozen=True, slots=True)
 class LoadId:
-    """One attempt at one load of one topic. Of each number only one uuid is committed."""
+    """One attempt at one load of one topic. Only one of the attempts with the same number is
+    committed."""
 
     topic: str
     number: int

@@ -68,7 +68,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are missing, and the reason given by whoever named them."""
+    """Offsets [first, end) that are missing, and the reason given by whoever named them as a
+    gap."""
 
     first: int
     end: int

@@ -76,7 +76,8 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """The tables after a manifest. Raises StateRefused if one of their files is gone or damaged."""
+    """The tables after a manifest. Raises StateRefused if one of the tables' files is gone or
+    damaged."""
     tables = Tables()
     if manifest is None:
         return tables
@@ -99,7 +100,7 @@ def stage(
     """Stages the tables' files of a load. Returns (files, names for the manifest).
 
     before: the files that the previous manifest names. `tables` must already have the changes,
-    because a snapshot may be due.
+    because the load may have to write a snapshot.
     """
     whole, delta = _rows_of(tables), _rows_of(changes)
     files, named = [], {}

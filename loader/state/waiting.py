@@ -1,9 +1,10 @@
-"""Notes since when a file's announcement has been missing: one small file per (agent, file).
+"""Notes since when a file's announcement has been missing. There is one small file per (agent,
+file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
 The first load that misses the announcement writes the note, once. The note is removed when the
-announcement comes. It only decides how long records wait, so it is not part of the commit.
+announcement comes. A note only decides how long records wait, so it is not part of the commit.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class WaitingNotes:
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """Notes that a file's announcement is missing from now on, unless there is such a note."""
+        """Notes that a file's announcement is missing from now on, unless the file already has a
+        note."""
         path = layout.waiting(self._topic, *key)
         self._store.create_if_absent(path, str(now_ms).encode(), self._folder)
 

@@ -47,8 +47,8 @@ PIPE_CLOSED = 141
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviated options. A new option can make an abbreviation ambiguous, and
-    then breaks every script that uses it."""
+    """argparse without abbreviated options. A new option can make an abbreviation ambiguous; then
+    every script that uses the abbreviation fails."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         kwargs.setdefault("allow_abbrev", False)
@@ -90,7 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Replaces an output that the caller has closed (`>&-`) by /dev/null: this is no error."""
+    """Replaces an output that the caller has closed (`>&-`) by /dev/null, because a closed output
+    is no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as we run

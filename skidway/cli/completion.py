@@ -3,7 +3,7 @@
     source <(skidway completion bash)        # in ~/.bashrc, or into a file of bash-completion
     source <(skidway completion zsh)         # in ~/.zshrc, behind compinit
 
-The words are those of this version, written down once: completing starts no program. A noun whose
+The script contains the words of this version, so completing starts no program. A noun whose
 packages are not installed here is completed without its verbs.
 """
 

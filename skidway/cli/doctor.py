@@ -48,7 +48,8 @@ def render(findings: list[Finding]) -> str:
 
 
 def _sum(findings: list[Finding]) -> str:
-    """The programs that can run here, and those that are not installed, which were not checked."""
+    """The programs that can run here, and the programs that are not installed and so were not
+    checked."""
     parts = [finding for finding in findings if finding.name.startswith(PART)]
     absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
     if not absent:

@@ -10,7 +10,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """Like parse_moment, but refuses times before 1970: to a broker, -1 and -2 are not times."""
+    """Like parse_moment, but refuses times before 1970, because -1 and -2 mean something else to a
+    broker."""
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -36,7 +37,8 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def shown(time_ms: int) -> str:
-    """A time as RFC 3339 with milliseconds, in UTC; the plain number if no calendar date fits."""
+    """A time as RFC 3339 with milliseconds, in UTC. If no calendar date fits the time, the plain
+    number."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

@@ -6,9 +6,9 @@
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
 
-Of one row, the leftmost that is set is used. SKIDWAY_PROFILE names another file; if the variable is
-empty, no profile is read. Services (`run`, `drain`, `load`) have their own configuration and ignore
-the profile.
+If several columns of a row are set, the leftmost is used. SKIDWAY_PROFILE names another file; if
+the variable is empty, no profile is read. Services (`run`, `drain`, `load`) have their own
+configuration and ignore the profile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENVIRONMENT: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The settings in a profile; None means that the profile does not set it."""
+    """The settings in a profile. A field is None if the profile does not set it."""
 
     bootstrap_servers: str | None = setting(
         "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."
@@ -71,7 +71,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Profile:
 
 
 def _path(environment: Mapping[str, str]) -> Path | None:
-    """The profile's file. A file named by SKIDWAY_PROFILE must exist; the default one need not."""
+    """The profile's file. A file named by SKIDWAY_PROFILE must exist; the default file need not."""
     named = environment.get(FILE)
     if named is not None:
         return Path(named) if named else None

@@ -82,7 +82,8 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    """Parses a count. The protocol sends it as a signed 32-bit number; -1 is the default."""
+    """Parses a count. The protocol sends a count as a signed 32-bit number; -1 means the broker's
+    default."""
     count = int(text)
     if not -1 <= count < 1 << 31:
         raise argparse.ArgumentTypeError(f"{text} is no count")

@@ -31,13 +31,14 @@ the owner nodes decide.
 
 Three rules keep a partition from having two readers:
 
-* The owner creates its owner node. The owner removes the node, or ZooKeeper does when the owner's
-  session has ended.
+* The owner creates its owner node. The owner removes the node. If the owner's session has ended,
+  ZooKeeper removes it.
 * Every claim, commit and release also writes to the member's registration node, in the same
   transaction. The transaction fails if that node is gone. Each session has a new registration, so
   the writes of a lost session must fail.
 * Records are handed out only if the registration was seen within three quarters of the session
-  timeout (`lease`). A program that was stopped for longer asks again before the next record.
+  timeout (`lease`). A program that was stopped for longer asks ZooKeeper again before it hands out
+  the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next one, and
 only done records are committed. So after a kill, the record in hand and the uncommitted records are

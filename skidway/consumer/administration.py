@@ -16,15 +16,17 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 RESETTER = b"skidway-groups-reset"
-"""The content of owner nodes while a group is reset: members that start meanwhile must wait."""
+"""The content of owner nodes while a group is reset: members that start during the reset must
+wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. members: how many are active now. topics: those it has read or subscribes to.
+    """A group. members: how many are active now. topics: the topics that it has read or subscribes
+    to.
 
-    Members are the consumers that are registered in ZooKeeper, and those that brokers know from
-    Kafka's group protocol.
+    Members are the consumers that are registered in ZooKeeper, and the members that brokers know
+    from Kafka's group protocol.
     """
 
     group: str
@@ -121,8 +123,8 @@ class Groups:
         """Sets committed offsets. Raises SkidwayError if members are active; then nothing is
         changed.
 
-        During the reset it holds the owner nodes of the partitions, so that no member begins to
-        read at the old offsets.
+        During the reset this method holds the owner nodes of the partitions, so that no member
+        begins to read at the old offsets.
         """
         active = self.active(group)
         if active:
@@ -162,7 +164,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The same offset for all partitions. Raises UsageError if a log does not hold it."""
+        """The same offset for all partitions. Raises UsageError if the log of a partition does not
+        hold it."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:

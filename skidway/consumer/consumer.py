@@ -145,11 +145,11 @@ class Consumer:
         return self._stream.committed(tp)
 
     def close(self) -> None:
-        """Leaves the group at once, so that the others need not wait for this member's session to
-        end.
+        """Leaves the group at once, so that the other members need not wait for this member's
+        session to end.
 
-        With auto commit, finished records are committed; the last record that was handed out is
-        not.
+        With auto commit, finished records are committed; the last record that was handed out is not
+        committed.
         """
         self._close(done=False)
 

@@ -2,11 +2,12 @@
 
 If the answer to a write is lost, the write may or may not have happened, and it may be wrong to
 repeat it: a second release could remove the owner node of the next reader. So every transaction
-first writes a token of its own into the member's registration node, and names the version of the
-node that the member knows. Only one transaction can succeed on each version. A transaction without
-an answer has either happened, which its token in the node shows, or never will.
+first writes a token of its own into the member's registration node, and requires that the node
+still has the version that the member knows. Only one transaction can succeed on each version. A
+transaction without an answer has either happened, which its token in the node shows, or never will.
 
-No I/O. The lock puts the streams of one consumer, which share the registration, in order.
+No I/O. The streams of one consumer share the registration; the lock lets one of them at a time use
+it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        self._unanswered: dict[int, Hashable] = {}  # on this version: token -> intended change
+        # unanswered transactions on this version: token -> intended change
+        self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 
     def next_token(self) -> int:
@@ -40,7 +42,8 @@ class Guard:
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """A transaction succeeded. Earlier unanswered ones did not happen, and never will."""
+        """A transaction succeeded. Earlier transactions without an answer did not happen, and never
+        will."""
         self.version += 1
         self._unanswered.clear()
 
@@ -58,7 +61,8 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this change was found to have happened. Returns True only once for each."""
+        """Whether this change was found to have happened. Returns True only once for each
+        change."""
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

@@ -8,11 +8,11 @@ watches report. `share` carries the steps out, and keeps these rules:
 * After `lost`, no record of a partition that was owned is handed out, and nothing is committed or
   released.
 
-There is no herd effect. A reader looks at changes once no further change has come for a short time,
-with jitter, and at the latest after `LOOK_LATEST_S`. Members write nothing to reach agreement. If
-another reader still holds a partition, only the next owner watches the owner node, and it claims
-the partition when the node is gone. A step without an answer is repeated, each time after a longer
-wait.
+There is no herd effect. A reader looks at changes after a short time (with jitter) in which no
+further change came, but at the latest after `LOOK_LATEST_S`. Members write nothing to reach
+agreement. If another reader still holds a partition, only the next owner watches the owner node,
+and it claims the partition when the node is gone. A step without an answer is repeated, each time
+after a longer wait.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Release(NamedTuple):
     """Step: stop reading a partition, commit its offset and remove its owner node, if it is this
     reader's.
 
-    The partition may be missing from `owned`: a claim had no answer, and then the partition was
+    The partition is missing from `owned` if a claim had no answer and the partition was then
     assigned to another reader.
     """
 
@@ -134,7 +134,7 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
-        """Notes that another reader still owns the partition. A watch tells when its node is
+        """Notes that another reader still owns the partition. A watch tells when the owner node is
         gone."""
         self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())

@@ -6,8 +6,8 @@
     /consumers/G/offsets/T      how many partitions the topic had when the group first read it
 
 A reader is one stream of a consumer. Its name is the consumer's name and a number. Other programs,
-or older versions of this one, may have written what is read here: content that cannot be parsed is
-ignored.
+or older versions of this one, may have written what is read here. So content that cannot be parsed
+is ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""Most streams of one consumer; a registration that another program wrote cannot claim more."""
+"""The highest number of streams of one consumer. If another program registers more streams for
+a topic, that entry is ignored."""
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
@@ -40,7 +41,8 @@ def check_group(group: str) -> str:
 
 
 def coordinated_members(data: bytes) -> int:
-    """The number of members that a group has in Kafka's group protocol, as its broker recorded."""
+    """The number of members that a group has in Kafka's group protocol, as the group's broker
+    recorded it."""
     document = _object(data)
     members, omitted = document.get("members"), document.get("omitted")
     listed = len(members) if isinstance(members, list) else 0
@@ -72,7 +74,8 @@ def read_offset(data: bytes) -> int | None:
 
 
 def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 0) -> bytes:
-    """The content of a consumer's registration: topics, and the number of streams that share each.
+    """The content of a consumer's registration: topics, and the number of streams that share each
+    topic.
 
     token: the consumer's newest transaction (see `guard`).
     """

@@ -1,7 +1,7 @@
 """One reader of a group: fetches the partitions that it owns, and hands their batches out.
 
-Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only what it
-can prove to own (`holds`).
+Everything happens on the caller's thread, in `holds` and `take`. A reader hands out only records of
+partitions that it can prove to own (`holds`).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class StreamReader:
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition that this reader owns from an offset on."""
+        """Reads a partition from an offset on; the partition must be owned by this reader."""
         self._share.seek(tp, offset)
 
     def leave(self) -> None:

@@ -1,9 +1,9 @@
 """The session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
 
 kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
-ask whether the session can be relied on; one lock puts them in order. Each session gets a new
-registration name, so that a node written in an old session is never taken for one of the new
-session (see `registry`).
+ask whether the session can be relied on; one lock lets only one of them at a time ask. Each session
+gets a new registration name, so that a node written in an old session is never taken for one of the
+new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class Bell:
 
 
 class Registration:
-    """The name under which a consumer is registered, and until when that can be relied on."""
+    """The name under which a consumer is registered, and until when the registration can be relied
+    on."""
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class Registration:
 
     @property
     def name(self) -> str | None:
-        """The name under which this consumer is registered; None if it is not."""
+        """The name under which this consumer is registered; None if it is not registered."""
         guard = self.guard
         return None if guard is None else guard.name
 
@@ -154,11 +155,11 @@ class Registration:
         return guard
 
     def _register(self) -> Guard | None:
-        """Registers a new name. None if the old session must end first, because other members wait
-        for the nodes that it owns.
+        """Registers a new name. Returns None if the old session must end first, because other
+        members wait for the nodes that it owns.
 
-        If an earlier registration had no answer, its name may exist: it is removed before the next
-        attempt.
+        If an earlier registration had no answer, its name may exist in ZooKeeper. It is removed
+        before the next attempt.
         """
         session_id = self._coordinator.session_id
         if session_id and session_id == self._tainted:

@@ -1,7 +1,7 @@
 """A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
 
-No method decides anything. Each may be called again if it had no answer. All raise Unreachable
-when ZooKeeper does not answer, and `Fenced` when the member's registration is gone.
+No method decides anything. Each method may be called again if ZooKeeper did not answer. All raise
+Unreachable when ZooKeeper does not answer, and `Fenced` when the member's registration is gone.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 100
-"""Most offsets in one transaction, because a request to ZooKeeper is limited to 1 MB."""
+"""The highest number of offsets in one transaction, because a request to ZooKeeper is limited to 1
+MB."""
 _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """This member's registration is gone. Others own its partitions; the write did not happen."""
+    """This member's registration is gone. Other members own its partitions; the write did not
+    happen."""
 
 
 class GroupCoordinated(SkidwayError):
@@ -93,7 +95,7 @@ class GroupRegistry:
         GroupCoordinated if a broker has members already."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
-        if found is None:  # creating and deleting the record succeeds only if it does not exist
+        if found is None:  # this pair of operations succeeds only if the record does not exist
             self._coordinator.create_if_absent(self._ids)
             return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
         if nodes.coordinated_members(found.data):
@@ -112,7 +114,8 @@ class GroupRegistry:
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
-        """Every reader of the group with its topics. Reads each document once: it never changes."""
+        """Every reader of the group with its topics. Reads each document once, because a document
+        never changes."""
         present = self._coordinator.children(self._ids, watch=watch)
         self._known = {name: self._known[name] for name in present if name in self._known}
         for name in present:
@@ -129,7 +132,8 @@ class GroupRegistry:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Creates the owner node. If another reader has it, watches the node and returns False."""
+        """Creates the owner node. If another reader has the partition, watches the owner node and
+        returns False."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
             refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
@@ -141,12 +145,13 @@ class GroupRegistry:
                 raise refusal.error
             found = self._coordinator.get(path, watch=watch)
             if found is not None:
-                return found.data == reader.encode()  # True if an earlier answer was lost
+                # True if this claim happened earlier, and its answer was lost
+                return found.data == reader.encode()
         return False
 
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
-        """Removes the owner node if it is this reader's: a claim without an answer may have left
-        one."""
+        """Removes the owner node if it is this reader's, because a claim without an answer may have
+        created it."""
         self._transact(guard, [])  # after this, the unanswered claim has happened or never will
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
@@ -155,16 +160,16 @@ class GroupRegistry:
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: keeps the committed one) and removes the owner node.
 
-        Call it again until it has an answer; the release happens only once. If others have removed
-        the owner node, nothing is written.
+        Call this again until there is an answer; the release happens only once. If others have
+        removed the owner node, nothing is written.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
         self._write(guard, offsets, [_Write(path, lambda do: do.delete(path))], ("release", tp))
 
     def commit(self, guard: Guard, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commits offsets of owned partitions. Raises Fenced if this member does not own one of
-        them."""
+        """Commits offsets of owned partitions. Raises Fenced if this member does not own every one
+        of these partitions."""
         tps = list(offsets)
         for start in range(0, len(tps), WRITTEN_AT_ONCE):
             part = {tp: offsets[tp] for tp in tps[start : start + WRITTEN_AT_ONCE]}
@@ -254,7 +259,7 @@ class GroupRegistry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
-        # The streams of a consumer come here one after the other: a wait would stop all of them.
+        # The streams of a consumer come here one after the other, so a wait would stop all of them.
         if self._coordinator.state is not SessionState.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()

@@ -1,8 +1,8 @@
 """What one reader has of its group: its steps, claims and releases, its positions and commits.
 
-`membership` decides the steps. This module carries them out, in the order decided, on the thread
-that calls `turn`. `reader` fetches records and hands them out; it must not hand out records of a
-`Reading` that is no longer live.
+`membership` decides the steps. This module does them in that order, on the thread that calls
+`turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
+that is no longer live.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _log = log.get(__name__)
 
 
 class Subscription(NamedTuple):
-    """The topics of a reader. number: the index of this reader among those of its consumer."""
+    """The topics of a reader. number: the index of this reader among the readers of its
+    consumer."""
 
     topics: tuple[str, ...]
     number: int
@@ -64,7 +65,8 @@ class Share:
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
-        self._unplaced: dict[TopicPartition, float] = {}  # owned -> when to ask for the position
+        # owned partition -> when to look for its start position
+        self._unplaced: dict[TopicPartition, float] = {}
         self._commit_at = 0.0
 
     @property
@@ -107,7 +109,7 @@ class Share:
                 each.committed = offsets[each.tp]
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition that this reader owns from an offset on."""
+        """Reads a partition from an offset on; the partition must be owned by this reader."""
         before = self.readings[tp]
         before.is_live = False
         self.readings[tp] = Reading(tp, offset, before.committed)
@@ -141,7 +143,8 @@ class Share:
             self._membership.vacated(tp, now)
 
     def _take_part(self, now: float) -> bool:
-        """Whether this reader is registered and ZooKeeper answers. Asks if the lease is over."""
+        """Whether this reader is registered and ZooKeeper answers. If the lease is over, asks
+        ZooKeeper."""
         registration = self._registration
         if not registration.is_connected:
             return False
@@ -224,7 +227,7 @@ class Share:
             if tp not in self._membership.owned:
                 del self._unplaced[tp]
                 continue
-            self._unplaced[tp] = now + 1.0  # asks again then, if there is no answer now
+            self._unplaced[tp] = now + 1.0  # when to ask again, if there is no answer now
             reset = self._settings.auto_offset_reset
             count = self._counts.get(tp.topic, 0)
             start, committed = beginning(self._client, self._registry, tp, count, reset)
@@ -232,7 +235,7 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # so that the next owner begins here, not at a later "latest"
+                self._commit_at = now  # commits soon: a later "latest" could skip records
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 

@@ -134,7 +134,8 @@ class Stream:
             self._reader.seek(tp, offset)
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
-        """Sets all own partitions to the first record at or after a time; None: to their beginning.
+        """Sets the position in every own partition to the first record at or after a time; None: to
+        the partition's beginning.
 
         A partition without such a record is set to its end. Source: the paper, section 3.1.
         """
@@ -150,8 +151,8 @@ class Stream:
     def close(self, *, done: bool = False) -> None:
         """Commits finished records (with auto commit), and releases all partitions.
 
-        done: the last record that was handed out counts as finished. Any thread may call it; the
-        iteration ends.
+        done: whether the last record that was handed out counts as finished. Any thread may call
+        this method; the iteration then ends.
         """
         self._closing = True
         self._reader.interrupt()
@@ -195,7 +196,7 @@ class Stream:
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
         """The batch that is being handed out, if it still may be handed out.
 
-        Without `may_turn` no step in the group is done: if one is due, the result is None.
+        Without `may_turn`, takes no step in the group: if a step is due, the result is None.
         """
         chunk = self._chunk
         if chunk is None or self._closing:
@@ -240,7 +241,7 @@ class Stream:
             return Chunk(reading, raw)
         except CorruptBatch:
             # If the caller goes on after the error, it gets the same error again, not the records
-            # after the batch: only a seek skips records.
+            # after the damaged batch, because only a seek may skip records.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

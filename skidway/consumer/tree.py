@@ -15,7 +15,8 @@ ZOOKEEPER_CONNECT: Final = "zookeeper.connect"
 
 
 def zookeeper_of(client: Client) -> str:
-    """host:port[,...][/chroot] from the brokers' settings. Raises UsageError if they have none."""
+    """host:port[,...][/chroot] from the brokers' settings. Raises UsageError if the brokers use no
+    ZooKeeper."""
     found = client.broker_configs().get(ZOOKEEPER_CONNECT)
     if not found:
         raise UsageError(

@@ -73,8 +73,8 @@ def keep_kind(folder: Path, kind: str) -> None:
     """Allows only one kind of demo in a folder. Raises UsageError if the folder holds the other
     kind.
 
-    Otherwise the agent would no longer tail a file that has grown since, and would rightly declare
-    the rest of the file lost.
+    If the other kind ran in the folder, the agent would no longer tail the files of the first kind.
+    It would rightly declare lost what those files have gained since.
     """
     note = folder / "kind"
     if not note.exists():

@@ -67,8 +67,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate. Lost and uncertain bytes are those of every file, the others only of the
-        files that were tailed in this run."""
+        """Bytes by fate. Lost and uncertain bytes are counted over all files, bytes with other
+        fates only over the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -96,7 +96,8 @@ class DemoOutcome:
 
     @property
     def miscounted(self) -> dict[str, int]:
-        """Topics whose rows do not match the lines that the writer wrote: rows minus lines."""
+        """Rows minus lines, for each topic whose rows do not match the lines that the writer
+        wrote."""
         rows = self.rows
         found = {}
         for topic, tally in self.written.items():
@@ -121,8 +122,8 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. Also counts the bytes before the start of a file's first
-    known id, because earlier ids settled them."""
+    """Bytes with these fates, by file. Also counts the bytes before the lowest position at which a
+    known id of the file begins, because earlier ids settled them."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -288,7 +289,8 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. good: exit statuses without error."""
+        """Runs a `skidway` command and returns its output. good: the exit statuses that are no
+        error."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()

@@ -1,7 +1,8 @@
 """For each kill -9 a sentence: what the program had in hand, and what was lost. No I/O.
 
-A kill cost nothing when `lost` is 0. `lost` counts bytes for the agent, acknowledged records for
-the broker, skipped records for the counter, and skipped or repeated offsets for the loader.
+If `lost` is 0, nothing was lost in the kill. `lost` counts bytes for the agent, acknowledged
+records for the broker, skipped records for the counter, and skipped or repeated offsets for the
+loader.
 """
 
 from __future__ import annotations

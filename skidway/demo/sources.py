@@ -149,8 +149,8 @@ def path_of(text: str) -> Path:
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """The size up to which a file counts: its full size if nobody writes to it, else the end of its
-    last whole line."""
+    """The size up to which the agent is to read a file: its full size if nobody writes to it, else
+    the end of its last whole line."""
     stamp = path.stat()
     if time.time() - stamp.st_mtime > at_rest_s:
         return stamp.st_size

@@ -1,8 +1,8 @@
 """The states that agent and counter have stored durably, read from their SQLite files.
 
-Reading works while the program is dead, too. So the demo knows what a kill -9 interrupted: the
-program will go on from what its files hold after the kill. This module writes nothing. A state that
-does not exist yet reads as empty.
+They can be read even while the program is dead. So the demo knows what a kill -9 interrupted,
+because the program will go on from what its files hold after the kill. This module writes nothing.
+A state that does not exist yet reads as empty.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class AgentState:
 
 @dataclass(frozen=True, slots=True)
 class CounterState:
-    """The state after a counter's last transaction. A new epoch means that it started over."""
+    """The state after a counter's last transaction. A new epoch means that the counter started
+    over."""
 
     epoch: int = 0
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)

@@ -45,7 +45,8 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """Takes a sample. records: by tier, for the tiers after the agent."""
+        """Takes a sample. records: for each tier after the agent, the number of records that it
+        holds."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,

@@ -26,7 +26,7 @@ from skidway.kafka.types import TopicPartition
 
 WRITTEN_WITHIN_S = 40.0
 PAUSE_S = 3.0
-"""Pause between two kills, so that the table shows how the first program catches up."""
+"""Pause between two kills, so that the table shows how the killed program catches up."""
 MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """How often to ask for the fill level of the tiers."""
@@ -83,7 +83,7 @@ class Trial(Demo):
         )
 
     def cut_off(self) -> None:
-        """If only the writer wrote the files, their sizes are final: the agent need not stop."""
+        """If only the writer wrote the files, their sizes are final, so the agent need not stop."""
         if all(source["topic"] in TOPICS for source in self.sources):
             self.outcome.sizes = {path: path.stat().st_size for path in self.tailed()}
         else:
@@ -98,7 +98,7 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # in a file, the table of counts soon shows the same
+        if self.display.is_terminal:  # in a file, the table of counts soon shows the same numbers
             self.idle(now=True)
         self.display.end_state()
 

@@ -3,7 +3,7 @@
     python -m skidway.demo.writer FOLDER LINES SECONDS
 
 The writer appends to FOLDER/<stream>/<stream>.log. When that file is large enough, it becomes
-<stream>.log.1, the earlier <stream>.log.1 becomes .2, and so on, as logrotate does it. The writer
+<stream>.log.1. The earlier <stream>.log.1 becomes .2, and so on, as with logrotate. The writer
 spreads LINES evenly over SECONDS, then writes AFTERWARDS_PER_S lines per second until SIGTERM. It
 writes only whole lines. If a killed writer left part of a line, the next writer ends that line, and
 counts it as torn, not as a line.

@@ -113,7 +113,8 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        """Compression of the records. Raises CorruptBatch for a number that Kafka does not know."""
+        """Compression of the records. Raises CorruptBatch for a codec number that Kafka does not
+        know."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
             raise CorruptBatch(f"unknown compression codec {number}")
@@ -121,7 +122,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_log_append_time(self) -> bool:
-        """Whether max_timestamp is the append time, and with it the timestamp of every record."""
+        """Whether max_timestamp is the append time; it is then the timestamp of every record."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -143,7 +144,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header at a position. Raises CorruptBatch unless 61 bytes there make a v2 header."""
+    """The header at a position. Raises CorruptBatch unless the 61 bytes at `at` are a v2 header."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -220,7 +221,7 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records later. Like Kafka's, it wraps from 2^31-1 to 0."""
+    """The sequence `count` records later. Like Kafka's sequences, it wraps from 2^31-1 to 0."""
     return (sequence + count) % SEQUENCE_END
 
 

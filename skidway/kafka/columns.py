@@ -34,8 +34,8 @@ __all__ = [
 class DecodedBatch:
     """The records of one batch, in offset order. Timestamps are in ms.
 
-    origins: None if no record has an origin. A row without an origin has zeros there, and False in
-    `has_origin`. A control batch (transaction markers) has no rows.
+    origins: None if no record has an origin. A row without an origin has zeros in these columns,
+    and False in `has_origin`. A control batch (transaction markers) has no rows.
     """
 
     header: BatchHeader

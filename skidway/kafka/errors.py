@@ -1,7 +1,7 @@
 """Kafka's error codes, and the exceptions that broker and client raise for them.
 
 Names and numbers are Kafka's (its protocol guide, "Error Codes"); numbers never change. A code that
-is not in this table is read as UNKNOWN_SERVER_ERROR; the exception's text has its number.
+is not in this table is read as UNKNOWN_SERVER_ERROR; the exception's text has the code's number.
 
 Two families:
 
@@ -179,7 +179,7 @@ class KafkaError(SkidwayError):
 class OffsetOutOfRange(KafkaError):
     """A fetch asked for an offset that the log does not hold.
 
-    If the peer did not send a bound, it is -1.
+    A bound is -1 if the peer did not send it.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ _log = log.get(__name__)
 
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
-"""A topic with more gaps is stopped: its source loses records faster than a person can
-investigate."""
+"""The highest number of gaps of one topic. A partition that would add one more is no longer copied,
+because the source loses records faster than a person can investigate."""
 
 
 class Gap(NamedTuple):

@@ -1,8 +1,8 @@
 """Decodes a batch's records into columns.
 
-One loop over the records follows the chain of lengths, because each record begins where the one
-before ends. Everything else is done for a whole batch at once. Only records with headers other than
-a single `origin` are read one by one.
+One loop over the records follows the chain of lengths, because each record begins where the
+previous one ends. Everything else is done for a whole batch at once. Only records with headers
+other than a single `origin` are read one by one.
 
 The bytes come from outside. Lengths are compared with the bytes present before any memory is
 allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.

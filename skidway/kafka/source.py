@@ -2,8 +2,8 @@
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
-source. Marks, counts and manifests contain the source with the ids of cluster and topic. So a topic
-that was deleted and created again is another topic there.
+source. Marks, counts and manifests contain the source with the ids of cluster and topic. So they
+distinguish a topic that was deleted and created again from the former topic of that name.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class Accumulator:
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
     def begin(self, tp: TopicPartition, now: float) -> None:
-        """Begins a batch. The partition's previous batch counts as full."""
+        """Begins a batch. The partition's previous batch is treated as full."""
         before = self._open.pop(tp, None)
         if before is not None:
             self._full.append(before)
@@ -150,7 +150,8 @@ class Accumulator:
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
-        """The batches that are ready, oldest first; those of a partition in order."""
+        """The batches that are ready, oldest first; so the batches of one partition come in
+        order."""
         while self._full:
             yield self._full.popleft()
         for tp, batch in list(self._open.items()):

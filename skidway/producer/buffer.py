@@ -1,6 +1,6 @@
 """Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
 
-One lock puts all threads in order: those that send, and the sender's own thread, which takes
+One lock puts all threads in order: the threads that send, and the sender's own thread, which takes
 batches out of the buffer (`sender.Batches`).
 """
 
@@ -25,7 +25,8 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Any thread fills it, the sender's thread empties it. wake: wakes the sender's thread."""
+    """Any thread may fill the buffer; the sender's thread empties it. wake: wakes the sender's
+    thread."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
@@ -67,7 +68,8 @@ class Buffer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    except BaseException as error:  # also Ctrl-C: else a flush would wait forever
+                    # catches Ctrl-C, too, because otherwise a flush would wait forever
+                    except BaseException as error:
                         why = error if isinstance(error, Exception) else SkidwayError("interrupted")
                         if sending.failed(count - start, why):
                             self._sendings.pop(sending.number, None)

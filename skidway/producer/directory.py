@@ -42,13 +42,13 @@ class Directory:
         self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """A topic. Raises KafkaError if it does not exist after `timeout_s`, Unreachable if no
-        broker answers.
+        """A topic. Raises KafkaError if the topic does not exist after `timeout_s`, Unreachable if
+        no broker answers.
 
-        If the known topic lacks `partition`, the partition may be new: the topic is asked for
-        again. If the knowledge is merely old, one thread asks once; without an answer the old
-        knowledge stays valid. So a broker that is away does not delay a thread that knows where to
-        send.
+        If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
+        the topic again. If the knowledge is merely old, one thread asks once; if it gets no answer,
+        the old knowledge stays valid. So a broker that is away does not delay a thread that knows
+        where to send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
@@ -63,7 +63,8 @@ class Directory:
             return known  # old, but usable
 
     def close(self) -> None:
-        """Closes the connection without waiting. A thread that is asking closes it later."""
+        """Closes the connection without waiting. If a thread is asking the brokers now, that thread
+        closes the client later."""
         self._closed = True
         if self._lock.acquire(blocking=False):
             self._release()
@@ -108,8 +109,8 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """The topic as it is now. Raises KafkaError if it does not exist, BrokerUnreachable if no
-        broker answers."""
+        """The topic as it is now. Raises KafkaError if the topic does not exist, BrokerUnreachable
+        if no broker answers."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:

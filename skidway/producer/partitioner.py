@@ -19,7 +19,7 @@ from skidway.errors import UsageError
 from skidway.kafka.partitioning import of_key, of_keys
 
 COLUMN_LEAST = 50
-"""Fewer keys are hashed one by one, because making a column costs time, too."""
+"""A smaller number of keys is hashed one by one, because making a column also costs time."""
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """A function from key, value and number of partitions to a partition."""
@@ -77,7 +77,8 @@ class StickyPartitions:
     """For each topic the partition of messages without a key, until the next batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
-        """choose: takes one at random; a parameter so that tests can repeat a run."""
+        """choose: picks one of the available partitions at random; it is a parameter so that tests
+        can repeat a run."""
         self._choose = choose
         self._present: dict[str, int] = {}
 

@@ -90,8 +90,8 @@ class Producer:
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
     ) -> Future[Any]:
-        """Queues one message, or a set of messages. The future returns where they are, or raises
-        the error.
+        """Queues one message, or a set of messages. The future returns where the messages are in
+        the log, or raises the error.
 
         A message goes to `partition` if that is given; else to the choice of `partitioner` if that
         is given; else by its key, as in Kafka. A message without key goes to any partition. key:
@@ -113,7 +113,8 @@ class Producer:
         return self._buffer.queue(topic, known, messages_, where, single=single)
 
     def flush(self, timeout_ms: int | None = None) -> None:
-        """Waits until all earlier sends are delivered or refused; their futures say which.
+        """Waits until all earlier sends are delivered or refused; each send's future says which of
+        the two.
 
         Raises Unreachable when that takes longer than `timeout_ms` (delivery_timeout_ms).
         """

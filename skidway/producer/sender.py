@@ -46,7 +46,8 @@ class Batches(Protocol):
 
 
 class Outgoing:
-    """One producer's undelivered batches: encodes, sends, sends again, halves."""
+    """The undelivered batches of one producer: encodes them, sends them, sends them again, halves
+    them."""
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer

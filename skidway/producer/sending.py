@@ -72,7 +72,8 @@ class SetMetadata(Sequence[RecordMetadata]):
 
 
 class Sending:
-    """The messages of one call, perhaps in several batches. The future is done with the last batch.
+    """The messages of one call, perhaps in several batches. The future is done when the last of
+    these batches is.
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
     message was refused, the future raises the first error, once every message is delivered or
@@ -83,7 +84,7 @@ class Sending:
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """number: the number of this sending among those of one producer."""
+        """number: the number of this sending among the sendings of one producer."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -97,8 +98,8 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """Messages from index `first` on begin at `base_offset`. Returns whether they were the
-        last."""
+        """The messages from index `first` on got the offsets from `base_offset` on. Returns whether
+        they were the last."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
@@ -111,7 +112,8 @@ class Sending:
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` messages, or all that are left. Returns whether they were the last."""
+        """Subtracts `count` messages from those that are open, or all of them. Returns whether they
+        were the last."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

@@ -111,7 +111,8 @@ def _set(spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
 
 
 def _texts(section: Section, prefix: str) -> Tree:
-    """Fills a dict[str, str]. Nested keys are joined by dots, as in the flat spelling."""
+    """Fills a dict[str, str]. The keys of nested sections are joined by dots, as in the flat
+    spelling."""
     tree: Tree = {}
     for key, node in section.entries:
         name = prefix + key.text

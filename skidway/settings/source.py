@@ -86,7 +86,8 @@ def text_of(section: Section, key: str) -> str | None:
 
 
 def read_override(override: str) -> Section:
-    """Reads one KEY=VALUE. The value is taken as it stands, or as YAML if [..], {..} or quoted."""
+    """Reads one KEY=VALUE. The value is taken as it stands; but if it is [..], {..} or quoted, it
+    is read as YAML."""
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     at = f"--set {override}"

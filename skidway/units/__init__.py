@@ -1,8 +1,8 @@
 """The systemd units of Skidway's programs, as files beside this module. They exist only here.
 
-`skidway unit show` prints them. The Ansible roles, the Debian package and the snippet install what
-the installed version prints, so a unit always belongs to its program's version. The units are
-static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
+`skidway unit show` prints them. The Ansible roles, the Debian package and the install snippet take
+the units from the installed version, so a unit always belongs to its program's version. The units
+are static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
 
 What the units have in common:
 
@@ -20,7 +20,7 @@ What the units have in common:
   Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
 - LimitNOFILE sets both limits. So a program need not raise its own limit, which the system call
-  filter would refuse (@resources).
+  filter (@resources) would refuse.
 """
 
 from __future__ import annotations

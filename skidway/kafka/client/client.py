@@ -175,7 +175,8 @@ class Client:
         return requests.described_configs(self._ask(call, self._any_address))
 
     def config_entries(self, topic: str) -> list[ConfigEntry]:
-        """Every setting of a topic, with its source. Raises KafkaError without such a topic."""
+        """Every setting of a topic, with its source. Raises KafkaError if there is no such
+        topic."""
         call = requests.describe_configs_call(ResourceType.TOPIC, [topic])
         return requests.config_entries(self._ask(call, self._any_address))[topic]
 

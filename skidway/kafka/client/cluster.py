@@ -163,7 +163,8 @@ def cluster_of(response: MetadataResponse) -> Cluster:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
-    """A topic as a value. If its partitions are not 0, 1, 2 ..., it gets no partitions."""
+    """A topic as a value. If its partitions are not numbered 0, 1, 2 ..., the result has no
+    partitions."""
     rows = sorted(topic.partitions, key=lambda row: row.partition_index)
     if [row.partition_index for row in rows] != list(range(len(rows))):
         rows = []

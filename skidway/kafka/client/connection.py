@@ -2,10 +2,10 @@
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
-Rules: responses come in the order of the requests; a response to any request but the oldest ends
-the connection. Every request has a deadline. If a deadline passes, the connection ends, too,
-because no later request can be answered either. The session ends a connection by dropping this
-object with all its contents, so a caller never gets an answer from an old connection.
+Rules: responses come in the order of the requests; a response to another request than the oldest
+open one ends the connection. Every request has a deadline. If a deadline passes, the connection
+ends, too, because no later request can be answered either. The session ends a connection by
+dropping this object with all its contents, so a caller never gets an answer from an old connection.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        self._silent: deque[tuple[int, int]] = deque()  # (bytes written when it is sent, ticket)
+        self._silent: deque[tuple[int, int]] = deque()  # (bytes written once it is sent, ticket)
         self._answers: list[Answer] = []
         self._correlation_id = 0
         self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative

@@ -96,7 +96,8 @@ class Dispatch:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
-        """The requests to send now, in this order. From here on they are treated as sent."""
+        """The requests to send now, in this order. From this call on, these requests are treated as
+        sent."""
         self._settle_changed()
         requests: list[Planned] = []
         places = self._places(leader, usable)

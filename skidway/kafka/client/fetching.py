@@ -6,7 +6,7 @@ that leader wait to be taken. So at most one response per leader is held in memo
 turns at the front of the requests, because a broker fills a response from the front.
 
 The owner gets whole batches, from the batch that contains the position on. A partial last batch is
-dropped and fetched again. The next position is after the last whole batch: so nothing is skipped,
+dropped and fetched again. The next position is after the last whole batch, so nothing is skipped,
 and nothing comes twice. Offsets may be missing between two batches if the log was compacted.
 """
 
@@ -145,7 +145,7 @@ class Fetching:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float
     ) -> list[PlannedFetch]:
-        """The fetches to send now. From here on they are treated as sent."""
+        """The fetches to send now. From this call on, these fetches are treated as sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         self._resting = {where: until for where, until in self._resting.items() if now < until}
@@ -165,8 +165,8 @@ class Fetching:
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
     ) -> None:
-        """Takes a response, and the connection on which it came. Skips partitions that were sought
-        or removed since the request.
+        """Takes a response, and the connection on which it came. Skips partitions for which `seek`
+        or `remove` was called since the request.
         """
         opened = self._open.pop(request_id)
         self._rest(opened.address, answer, now)

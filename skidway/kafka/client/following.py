@@ -99,7 +99,8 @@ class LoopClient:
         self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        self._seen_count = -1  # the session's answers up to the last turn; -1 makes a turn due
+        # number of the session's answers at the last turn; -1 makes a turn due
+        self._seen_count = -1
 
     @property
     def cluster(self) -> Cluster:
@@ -108,7 +109,7 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """Why the last connection to fail has ended or could not be opened; for people to read."""
+        """Why the newest failed connection ended or could not be opened; for people to read."""
         return self._session.last_failure
 
     @property
@@ -168,7 +169,8 @@ class LoopClient:
         self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
-        """Serves a descriptor from the watcher. Returns False if it is not one of this client's."""
+        """Handles an event of a descriptor, as the watcher reports it. Returns False if the
+        descriptor does not belong to this client."""
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:

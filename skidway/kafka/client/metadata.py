@@ -88,7 +88,7 @@ class Metadata:
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
         """A broker that can be asked now: a connected one if there is one, else the next of the
-        known ones in turn."""
+        known brokers in turn."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
-_RECEIVES_PER_TURN_MAX = 32  # then other sockets have their turn
+_RECEIVES_PER_TURN_MAX = 32  # after this many, other sockets have their turn
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -87,7 +87,8 @@ class Network:
 
     @property
     def has_to_send(self) -> bool:
-        """Whether a `turn` would send bytes. Bytes that wait for room in a socket do not count."""
+        """Whether a `turn` would send bytes. Returns False if bytes only wait for room in a
+        socket."""
         for link in self._session.writers():
             found = self._by_link.get(link.key)
             if found is not None and found.is_open and not found.watches_write:

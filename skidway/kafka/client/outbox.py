@@ -248,7 +248,8 @@ class Outbox:
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
-        """The deliveries for the owner: acknowledged batches from the front, and doomed ones."""
+        """The deliveries for the owner: the acknowledged batches at the front, then the batches
+        that go back to the owner."""
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is BatchState.ACKED:
             entry = self._flight.popleft()
@@ -309,7 +310,8 @@ class Outbox:
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
         """Whether a retry is useless. A batch that arrives damaged is sent again, but only
-        `CORRUPT_TIMES_MAX` times in all: then its bytes themselves must be damaged."""
+        `CORRUPT_TIMES_MAX` times in all, because after that its bytes themselves must be
+        damaged."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX

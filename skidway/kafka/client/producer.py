@@ -38,7 +38,8 @@ class Producer:
         max_buffered_bytes: int = 64 * 1024 * 1024,
         clock: Clock | None = None,
     ) -> None:
-        """acks: -1 durable, 1 written, 0 none (only without idempotence; order is not kept)."""
+        """acks: the broker answers once a batch is durable (-1) or written (1), or never (0: only
+        without idempotence; order is not kept)."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -63,9 +64,9 @@ class Producer:
         self._topic_ids: dict[str, str] = {}
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
-        """Binds topics to their ids: batches go to no other topic of the same name. If a topic is
-        deleted and created again, its batches wait, and `made_again` names it. "" means an unknown
-        id.
+        """Binds topics to their ids, so that batches go to no other topic of the same name. If a
+        topic is deleted and created again, its batches wait, and `made_again` names it. "" means an
+        unknown id.
 
         The client learns ids together with leaders, from metadata. So if a topic is deleted and
         created again between two batches, the new topic gets batches until the client asks for

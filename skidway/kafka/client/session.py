@@ -135,7 +135,7 @@ class ClientSession:
         self._hangups: list[Link] = []
         self.last_failure = ""
         self.failure_count = 0
-        self.delivered_count = 0  # answers put into inboxes so far
+        self.delivered_count = 0  # number of answers put into inboxes so far
 
     # for callers
 
@@ -183,8 +183,8 @@ class ClientSession:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections have ended or could not be opened. It identifies a connection: a
-        call is answered on the connection for which it was submitted, or not at all.
+        """How many connections have ended or could not be opened. This number identifies a
+        connection: a call is answered on the connection for which it was submitted, or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count

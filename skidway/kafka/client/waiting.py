@@ -27,7 +27,8 @@ class SelectorWatcher:
         self._selector.unregister(fd)
 
     def wait(self, timeout_s: float, wake: Sequence[int]) -> list[tuple[int, bool, bool]]:
-        """Each ready descriptor as (descriptor, readable, writable), including those of `wake`."""
+        """Each ready descriptor as (descriptor, readable, writable), including the descriptors in
+        `wake`."""
         for fd in set(wake):
             self._selector.register(fd, selectors.EVENT_READ)
         try:

@@ -34,7 +34,7 @@ raises an error. Nested structures have the names of Kafka's message definitions
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), version=5)
     request = decode(MetadataRequest, view, version=5)      # raises ProtocolError
 
-``encode`` and ``decode`` do the body; headers and the length prefix are in ``frames``.
+``encode`` and ``decode`` write and read the body; headers and the length prefix are in ``frames``.
 
 A broker
 --------
@@ -56,12 +56,12 @@ A broker
     pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
-``api_versions.answer(version, ranges)`` makes the ApiVersions body, also for an unsupported version
+``api_versions.answer(version, ranges)`` makes the ApiVersions body, even for an unsupported version
 (v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
 care of this. A request closes its connection, and no other, if its key is unknown, its version was
 not offered, or its body is refused. Produce 0-2 is the exception: it is answered, with
 UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because librdkafka
-leaves trailing bytes after one of them.
+leaves trailing bytes after one kind of request.
 
 A client
 --------
@@ -88,7 +88,7 @@ Errors
 ``skidway.kafka.errors``: ``ProtocolError`` (the peer's bytes are wrong: close the connection) with
 ``Truncated``, ``TrailingBytes``, ``BadValue``, ``FrameTooLarge``, ``UnknownApi``; and
 ``UnsupportedVersion`` (no common version). If the caller writes a value that does not fit its
-field, that is the caller's error: it raises ``ValueError``.
+field, the mistake is the caller's, and ``ValueError`` is raised.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ within this range. ``client`` is the range that the client can use; ``choose`` t
 version that both have. The ranges cover what today's clients were seen to need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
-  lowest version is above 0. But 0-2 are answered with UNSUPPORTED_VERSION (KIP-896, KAFKA-18659).
+  lowest version is higher than 0. But versions 0-2 are answered with UNSUPPORTED_VERSION (KIP-896,
+  KAFKA-18659).
 * Fetch is offered up to 12, because librdkafka 2.6.0 always sends 12. Version 13 is not offered: it
   names topics only by id.
 * ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.

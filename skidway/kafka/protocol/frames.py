@@ -134,8 +134,8 @@ class FrameReader:
         self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
         """limit_bytes: size of the longest frame. eager_bytes: how much memory may be allocated for
-        a frame when only its length has come. A client that trusts its broker can set it to the
-        size of its responses."""
+        a frame when only its length has come. A client that trusts its broker can set eager_bytes
+        to the size of its responses."""
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)

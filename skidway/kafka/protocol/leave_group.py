@@ -62,7 +62,8 @@ class MemberResponse:
 
 @structure
 class LeaveGroupResponse(Response):
-    """The result for each member. Before version 3, `error_code` belongs to the one member."""
+    """The result for each member. Before version 3, `error_code` is the result for the one member
+    that leaves."""
 
     API = ApiKey.LEAVE_GROUP
     VERSIONS = VERSIONS

@@ -407,7 +407,8 @@ def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
     if isinstance(shape, Nested | Id | Fixed):
-        # The wire has no null for these shapes. An optional one is tagged: left out if null.
+        # The wire has no null for these shapes. If such a field is optional, it is tagged, and it
+        # is left out if null.
         return _element(shape, version, compact)
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)

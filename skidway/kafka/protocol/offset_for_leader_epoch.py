@@ -30,7 +30,8 @@ UNDEFINED = -1
 
 @structure
 class OffsetForLeaderPartition:
-    """A partition and the requested epoch. current_leader_epoch: the one that the client knows."""
+    """A partition and the requested epoch. current_leader_epoch: the leader epoch that the client
+    knows."""
 
     partition: Int32
     current_leader_epoch: Int32 = -1

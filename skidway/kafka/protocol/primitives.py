@@ -36,12 +36,12 @@ UVARINT_BYTES_MAX: Final = 5
 VARLONG_BYTES_MAX: Final = 10
 STRING_BYTES_MAX: Final = (1 << 15) - 1
 ELEMENTS_MAX: Final = 2_000_000
-"""Most array elements in one message, in all arrays together. One byte on the wire can become an
-object of a hundred bytes in memory, so a limit on the frame's size is not enough. The whole
-metadata of the largest cluster that Kafka supports (200,000 partitions of three replicas) has fewer
-elements."""
+"""The highest number of array elements in one message, in all arrays together. One byte on the wire
+can become an object of a hundred bytes in memory, so a limit on the frame's size is not enough. The
+whole metadata of the largest cluster that Kafka supports (200,000 partitions of three replicas) has
+fewer elements."""
 REQUEST_ELEMENTS_MAX: Final = 200_000
-"""Most array elements in a request: the number of partitions of such a cluster."""
+"""The highest number of array elements in a request: the number of partitions of such a cluster."""
 
 TAGS_MAX: Final = 1000
 """Most tags in one section. Kafka's messages have only a few, and each is skipped one by one."""
@@ -270,7 +270,8 @@ def put_compact_count(out: bytearray, count: int) -> None:
 
 
 def encoded(text: str) -> bytes:
-    """The UTF-8 of a string. Raises ValueError above 32,767 bytes, the limit of the protocol."""
+    """The UTF-8 of a string. Raises ValueError for more than 32,767 bytes, the limit of the
+    protocol."""
     data = text.encode()
     if len(data) > STRING_BYTES_MAX:
         raise ValueError(f"a string of {len(data)} bytes, more than {STRING_BYTES_MAX}")
