@@ -131,8 +131,8 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 
 class _Expected:
-    """The policy with the roster that is in force now. The main thread owns it; other threads only
-    read the immutable value `policy`."""
+    """The policy with the roster that is in force now. The main thread owns this object; other
+    threads only read its immutable value `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad roster."""

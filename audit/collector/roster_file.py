@@ -27,7 +27,7 @@ class RosterFile:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad file: a program does not start without a good
-        one."""
+        roster."""
         self._path = path
         self._clock = clock
         self._stamp = _stamp(path)

@@ -117,6 +117,6 @@ def _field_bytes_at_most(value: object) -> int:
         )
     if isinstance(value, str):
         return _LONG_BYTES + 4 * len(value)
-    if isinstance(value, tuple):  # it has the (partition, offset) pairs of a seal
+    if isinstance(value, tuple):  # a tuple holds the (partition, offset) pairs of a seal
         return 2 * _LONG_BYTES * (len(value) + 1)
     return _LONG_BYTES + 1

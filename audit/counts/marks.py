@@ -9,10 +9,11 @@ offset order. With the mark m before a record [first, end):
     then m = max(m, end), in all three cases
 
 The mark after a record is the same formula in all three cases. So numpy can compute marks as a
-running maximum per file, and slices of one partition can be walked in parallel, each without marks.
-The result of a slice is right unless one of the slice's files begins at a lower position than the
-mark that the earlier slices leave for that file. These marks follow from the highest ends of the
-slices alone. `join` says which slices have to be walked again, and with which marks.
+running maximum per file, and slices of one partition can be walked in parallel, each as if no marks
+came before it. The result of a slice is right unless one of the slice's files begins at a lower
+position than the mark that the earlier slices leave for that file. These marks follow from the
+highest ends of the slices alone. `join` says which slices have to be walked again, and with which
+marks.
 
 Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
 """

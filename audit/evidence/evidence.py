@@ -57,8 +57,8 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
-    taken_ms: if the agent's clock was ahead, the time by our clock or the broker's at which the
-    seal was taken."""
+    taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by our clock or
+    the broker's; otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -301,10 +301,10 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
 
     If the broker writes its own clock into records, the sender's clock is read from messages that
     are sent as soon as they are made: seals and heartbeats. A delta may have waited before it was
-    sent: a delta of a loader may have waited for a day.
+    sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # these prove no sender alive
+        return  # such messages prove no sender alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -64,7 +64,8 @@ class FileNote(NamedTuple):
 
 
 FileIdentity = tuple[str, int, int, int, bytes]
-"""Host, device, inode, fingerprint length and fingerprint: of a file without a time of birth."""
+"""What identifies a file that has no time of birth: host, device, inode, fingerprint length and
+fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,10 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent. of_earlier: of lines from agents that began before it. of_later:
-    of lines from agents that began later (its state was brought back, or both ran at once). group:
-    the agents that share files, directly or through others; the least of their ids names the
-    group."""
+    """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
+    this agent. of_later: the rereading of lines from agents that began after it (because its state
+    was brought back, or both ran at once). group: the agents that share files, directly or through
+    others; the least of their ids names the group."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -130,8 +131,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether times of birth cannot decide which of these notes, which have the same first bytes,
-    are of the same file."""
+    """Whether times of birth cannot tell which of these notes are of the same file. All of the
+    notes have the same first bytes."""
     return any(note.born_ns is None for note in notes)
 
 

@@ -34,7 +34,7 @@ class Signature:
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
     """Makes an acceptance for each bucket that has something to accept. Raises UsageError if no
-    bucket has."""
+    bucket has anything to accept."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,

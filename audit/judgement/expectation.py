@@ -1,4 +1,4 @@
-"""Finds the agents for which a topic waits, and the seals that count there. Pure."""
+"""Finds the agents that must seal a topic, and the seals that vouch for the topic. Pure."""
 
 from __future__ import annotations
 

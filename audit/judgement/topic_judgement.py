@@ -169,8 +169,8 @@ class TopicJudgement:
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
-        """The findings, the gravest first, each once. A finding that was accepted for this bucket
-        has its acceptance."""
+        """The findings, the gravest first, each once. If a person accepted a finding for this
+        bucket, the finding holds the acceptance."""
         accepted = self._acceptances.get(bucket, {})
         ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
         return tuple(
