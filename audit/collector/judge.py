@@ -22,7 +22,7 @@ NEWEST_BLOCKS = 2
 
 NEVER_S, AGAIN_S = 5.0, 0.25
 """After the newest blocks, a step judges older blocks that were never judged. Once the step has
-taken NEVER_S seconds, it ends. Then it judges other older blocks again, and ends once it has taken
+taken NEVER_S seconds, it ends. Then it judges older blocks again, and ends once it has taken
 AGAIN_S seconds."""
 
 

@@ -17,7 +17,8 @@ LOOKS_MAX: Final = 5
 class RegistryAdministration(RegistryClient):
     """`RegistryClient`, with the requests that change or move a whole registry.
 
-    No answer is cached. A subject of None means the setting of all subjects without their own.
+    No answer is cached. If the subject is None, a method concerns the setting for all subjects that
+    have none of their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
@@ -105,8 +106,8 @@ class RegistryAdministration(RegistryClient):
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:
-        """Removes the subject's level, so that the global level applies. For all subjects: removes
-        the global level, so that the registry's default applies."""
+        """Removes the subject's level, so that the global level applies. If the subject is None,
+        removes the global level, so that the registry's default applies."""
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:

@@ -63,7 +63,8 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. It does not retry; `Requests` does.
+    """Keeps a connection to each registry. It sends each request once; `Requests` sends it again if
+    it fails.
 
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """

@@ -94,8 +94,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to what it was before this restore. If that was IMPORT, an interrupted
-    restore had left it so; then the mode is reset instead."""
+    """Sets a mode back to what it was before this restore. If it was IMPORT, an interrupted restore
+    had left it set, so the mode is reset instead."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)

@@ -18,9 +18,9 @@ if the log has a gap.
 Reads are answered from memory, which follows the log by a watch on the next number. While ZooKeeper
 is unreachable, the registry still answers reads, and the registration of a schema that its subject
 already has; it answers other writes with 503. If a read finds nothing, the registry asks ZooKeeper
-once for newer entries before it answers 404. While ZooKeeper is unreachable, it answers 503
-instead: another registry may have written what the client asks for, and a client takes a 404 as
-final.
+once for newer entries before it answers 404. While ZooKeeper is unreachable, it answers 503 instead
+of 404, because another registry may have written what the client asks for, and a client takes a 404
+as final.
 
 Ids come from the log alone. The next id is the highest plus one, so there are gaps only where an
 import (mode IMPORT) brought ids of another registry. An id that had a schema never gets another

@@ -43,7 +43,8 @@ class Version:
 
 @dataclass(slots=True)
 class Subject:
-    """Versions in ascending order; `highest` also counts versions that were deleted for ever."""
+    """The versions of a subject in ascending order. `highest`: the highest number that a version
+    ever had, even a version that was deleted for ever."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0

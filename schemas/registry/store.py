@@ -34,7 +34,8 @@ from skidway.schemas.registry.refusals import NotFound, Refusal, store_away, too
 from skidway.schemas.registry.state import RegistryState
 
 ATTEMPTS_MAX: Final = 1000
-"""Each attempt that fails means that another registry's write succeeded."""
+"""A write is tried at most this many times. Each attempt that fails means that another registry's
+write succeeded."""
 FOLLOW_EVERY_S: Final = 30.0
 """Longest time in seconds between two looks of the follower at the log, in case a watch gets
 lost."""
