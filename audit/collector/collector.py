@@ -1,4 +1,5 @@
-"""The program `skidway audit run`: collects, and serves the dashboard, metrics and health.
+"""The program `skidway audit run`: collects audit messages, and serves the dashboard, metrics and
+health.
 
 The main thread reads the audit topics into the ledger. The web server's thread reads the ledger
 through a connection of its own. Each connection belongs to one thread; the threads share only the
@@ -106,7 +107,7 @@ _CLOCK = Gauge(
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
-    """Collects and serves until it is told to stop."""
+    """Collects messages, and serves requests, until the program is told to stop."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
         path = settings.store_dir / DATABASE

@@ -191,7 +191,8 @@ class CounterState:
         ).fetchall()
 
     def published(self, up_to: int) -> None:
-        """Forgets the messages that were acknowledged."""
+        """Deletes the messages up to this sequence number, because brokers have acknowledged
+        them."""
         with transaction(self._connection) as database:
             database.execute("DELETE FROM outbox WHERE sequence <= ?", (up_to,))
 

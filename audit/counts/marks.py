@@ -37,7 +37,7 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The result of the rule for each record and each file.
+    """The result of the module's rule for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
     lowest first byte in these records. highest: each file's highest end in these records, which
@@ -54,7 +54,8 @@ class Walked:
 def walk(
     agent: Int64s, file: Int64s, first: Int64s, length: Int64s, marks: Mapping[FileKey, int]
 ) -> Walked:
-    """Applies the rule to records of one partition in offset order. Changes no mark."""
+    """Applies the module's rule to records of one partition in offset order. Leaves `marks`
+    unchanged."""
     if len(agent) == 0:
         none = np.zeros(0, np.bool_)
         return Walked(none, none, none, {}, {})

@@ -31,9 +31,9 @@ these times are of the clock of one host.
 An agent may have several ids for one file, for instance one after each truncation. R has read all
 that O had read only once R has announced all of its ids for the file, except ids of content that
 came after O was last heard. The exception is safe. If R announced an inode after O was last heard,
-R has seen all content that O can have read there. If R then has another id for that inode, and the
-content of this id does not continue that content, it consists of newer lines, or of lines that R
-knows to have delivered itself.
+R has seen all content that O can have read there. If R later has another id for that inode, and the
+content of this id does not continue the earlier content, then the later content consists of newer
+lines, or of lines that R knows to have delivered itself.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if the text names no place that has
     counted.
 
-    known: the places that have counted, as they will be after this retirement.
+    known: the places that have counted, each marked as retired if this retirement retires it.
     """
     try:
         check([place], "PLACE")
@@ -116,8 +116,8 @@ def other_retirements(
     """The other settings and decisions that retire a place or a part of it, in words, each with the
     places that it retires.
 
-    texts: `retired.places` of the settings. held: gives the places within this place that have
-    counted and that a text retires.
+    texts: `retired.places` of the settings. held: takes a text, and gives the counting places
+    within `place` that the text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:

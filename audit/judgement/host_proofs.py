@@ -151,8 +151,8 @@ class _Asking:
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
         """The reasons for buckets that are not proven by counts. is_sealed: whether the agent has
         sealed the topic, by its name. A bucket that is open only because a seal is missing gives no
-        reason here: `_unsealed` gave it already, or the agent will still seal the present topic of
-        that name."""
+        reason here, because `_unsealed` gave that reason already, or because the agent will still
+        seal the present topic of that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})

@@ -40,8 +40,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact that speaks against completeness (or, with COMPLETE, a remark). key: the finding's
-    name, if the words of its reason may change. acceptance: the decision that accepted it."""
+    """One fact that speaks against completeness. (With the status COMPLETE, it is only a remark.)
+    key: the finding's name, if the words of its reason may change. acceptance: the decision that
+    accepted it."""
 
     status: Status
     reason: str

@@ -27,8 +27,8 @@ from skidway.schemas.avro_schema.model import (
 )
 
 NESTING_MAX: Final = 64
-"""Types may be nested to at most this many levels. Java's parser takes a few hundred; no schema
-that people write comes near 64."""
+"""Types may be nested to at most this many levels. Java's parser accepts a few hundred levels; no
+schema that people write comes near 64."""
 VALUE_NESTING_MAX: Final = 100
 """A default or a property may be nested to at most this many levels, because programs that read the
 schema walk through them on a limited stack."""

@@ -36,9 +36,9 @@ class RegistryAdministration(RegistryClient):
         )
 
     def _pages(self, target: str) -> list[Registered] | None:
-        """All pages, or None. Each page must begin with the last version of the page before. If it
-        does not, an earlier version was deleted between the two requests, and we may have missed a
-        version."""
+        """The versions of all pages. Each page must begin with the last version of the page before.
+        If it does not, an earlier version was deleted between the two requests, and we may have
+        missed a version; the result is then None."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)

@@ -109,7 +109,8 @@ class HttpTransport:
         return Answer(answer.status, content)
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
-        """The body. A registry that sends it byte by byte gets `timeout_s` for all of it."""
+        """The body. All of it must arrive within `timeout_s`, even if the registry sends it byte by
+        byte."""
         end_at, content = self._monotonic() + self._timeout_s, bytearray()
         while piece := answer.read1(PIECE_BYTES):
             content += piece

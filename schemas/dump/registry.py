@@ -24,7 +24,7 @@ RESERVED_SUBJECT: Final = "skidway-restore-reserved"
 id of the dump again."""
 
 Tell = Callable[[int, int], None]
-"""Called with how many steps are done, and how many there are."""
+"""A function that is called with the number of steps that are done, and the number of all steps."""
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
