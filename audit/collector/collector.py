@@ -255,7 +255,7 @@ class _Loop:
 
 @contextlib.contextmanager
 def _serving(dashboard: Dashboard, listener: str) -> Iterator[None]:
-    """Serves the dashboard on a thread of its own while the block runs."""
+    """Serves the dashboard on a thread of its own while the `with` block runs."""
     server = uvicorn.Server(
         uvicorn.Config(
             dashboard.application(),

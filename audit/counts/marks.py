@@ -80,7 +80,7 @@ def walk(
 
 
 def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
-    """Moves marks up to `highest` in place; returns those that moved."""
+    """Raises marks to `highest`, in place; returns the marks that it raised."""
     moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
     marks.update(moved)
     return moved

@@ -303,8 +303,8 @@ class _Reader:
 
     def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
         """Reads these seals of each agent and epoch: the first, the last, the last before a clone,
-        the last before each loss, and those around each rereading. losses: those of all topics with
-        the topic's name."""
+        the last before each loss, and the two around each rereading (`_seals_around`). losses: the
+        losses of all topics with the topic's name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:

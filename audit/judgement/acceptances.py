@@ -52,8 +52,8 @@ def revocations(
     found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
 ) -> list[Revocation]:
     """Makes a revocation for each acceptance of these buckets, whether the acceptance covers any
-    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if none
-    of them is of these buckets."""
+    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if no
+    acceptance is of these buckets."""
     buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
     ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
@@ -93,8 +93,8 @@ def reinstatements(
     signed: Signature,
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes back the retirements of a place. Raises UsageError if there are none. others: what else
-    retires the place, see other_retirements."""
+    """Takes back the retirements of a place. Raises UsageError if no decision retires it. others:
+    the other settings and decisions that retire the place, see other_retirements."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")

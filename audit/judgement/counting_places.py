@@ -1,9 +1,9 @@
-"""Finds which senders count a topic in which places. If there are several epochs, the counts of the
-newest one are used, for each partition. Pure.
+"""Finds which senders count a topic in which places. For each partition, the counts of the newest
+epoch are used. Pure.
 
-Retired places are included: their counts are compared, and records that they lack are reported. A
-lack only makes the verdict worse if another place of the tier is not retired and does not have the
-topic.
+Retired places are included: their counts are compared, and records that they lack are reported.
+Records that a retired place lacks make the verdict worse only if another place of the tier is not
+retired and does not have the topic.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
 Records without origin have no seal. Instead, the counter that sees these records first must have
 been heard since the bucket was due.
 
-The judgement assumes nothing that no message says: a tier that never reported does not count as
-zero, and a host that never sealed does not count as idle. A doubt can only make a verdict worse.
+The judgement relies only on what messages say. So it does not take the counts of a tier that never
+reported for zero, or a host that never sealed for idle. A doubt can only make a verdict worse.
 """
 
 from __future__ import annotations

@@ -110,10 +110,10 @@ class AgentVerdict:
 
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
-    """The verdict on one (source topic, bucket). status: the gravest of all agents and findings.
-    due: whether the bucket is old enough to be complete. findings: those that concern no agent.
-    warnings: what an operator should know even if the bucket is complete; a person can accept
-    warnings like findings."""
+    """The verdict on one (source topic, bucket). status: the gravest status of all agents and
+    findings. due: whether the bucket is old enough to be complete. findings: the findings that
+    concern no single agent. warnings: what an operator should know even if the bucket is complete;
+    a person can accept warnings like findings."""
 
     source: Source
     bucket: int

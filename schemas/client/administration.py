@@ -97,8 +97,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """The configuration, with the key `compatibilityLevel`; None if the subject has none of its
-        own."""
+        """The configuration, with the key `compatibilityLevel`; None if the subject has no
+        configuration of its own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
@@ -111,7 +111,7 @@ class RegistryAdministration(RegistryClient):
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
-        """The mode; None if the subject has none of its own."""
+        """The mode; None if the subject has no mode of its own."""
         found = self._unless(MODE_UNSET, f"/mode{_of(subject)}")
         return None if found is None else str(found["mode"])
 

@@ -98,7 +98,7 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        if answer.status < http.HTTPStatus.OK:  # what follows would answer the next request
+        if answer.status < http.HTTPStatus.OK:  # the next request would get the final answer
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
         content = self._body_of(answer)

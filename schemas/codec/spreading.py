@@ -11,8 +11,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def spread(column: pa.Array, mask: Mask) -> pa.Array:
-    """An array with the values of `column` at the rows where `mask` is true, and null at the
-    others."""
+    """An array with the values of `column` at the rows where `mask` is true, and null at the other
+    rows."""
     places = np.cumsum(mask) - 1
     if not pa.types.is_struct(column.type):
         return column.take(pa.array(places, mask=~mask))

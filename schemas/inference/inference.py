@@ -47,7 +47,7 @@ class Inference:
     fields: tuple[FieldFound, ...]
     left_out: int
     """Number of values for which the proposal has no field, because the log has more than
-    `SHAPES_MAX` places."""
+    `SHAPES_MAX` places, or because a name is too long or cannot be encoded."""
 
     @property
     def text(self) -> str:

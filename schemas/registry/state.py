@@ -154,8 +154,8 @@ class RegistryState:
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
-        """The names of subjects. `live`: those with a live version. `deleted`: those with only
-        deleted versions."""
+        """The names of subjects. `live`: whether to include subjects with a live version.
+        `deleted`: whether to include subjects with only deleted versions."""
         return sorted(
             name
             for name, each in self.subjects.items()

@@ -3,7 +3,7 @@
 Threads: kazoo's threads only wake the follower. The follower and the writers read the log, one at a
 time (`_log_lock`), and only they change the state. Any thread may read the state under
 `_state_lock`, which no thread holds while it waits for the network. A decision is made under
-`_log_lock` alone: the state cannot change meanwhile, and readers need not wait.
+`_log_lock` alone, so the state cannot change meanwhile, and readers need not wait.
 """
 
 from __future__ import annotations
