@@ -226,7 +226,7 @@ class Counter:
                 self._count_batch(part.tp, counted, batch)
             except CorruptBatch as error:
                 self._stop(part.tp, counted, f"a batch is damaged: {error}")
-            except (Unreachable, KafkaError) as error:  # a gap could not be explained
+            except (Unreachable, KafkaError) as error:  # the reason of a gap could not be looked up
                 self._fetcher.remove(part.tp)
                 self._failed(error)
                 return

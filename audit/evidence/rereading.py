@@ -184,13 +184,13 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     by_agent: dict[int, list[FileNote]] = {}
     for note in notes:
         by_agent.setdefault(note.agent, []).append(note)
-    if len(by_agent) < 2:  # one agent alone rereads nothing
+    if len(by_agent) < 2:  # no other agent read the file
         return []
     readers = []
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions ignored announcements, which may be earlier
+        if since is not None:  # older versions did not take announcements for beginnings
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -45,7 +45,7 @@ class RegistryAdministration(RegistryClient):
             page = self._requests.json(
                 "GET", f"{target}&offset={offset}&limit={PAGE_SCHEMAS}", _page
             )
-            if found and page == found:  # this registry has no paging
+            if found and page == found:  # this registry has no paging: each page is the whole list
                 return found
             if found and page[:1] != found[-1:]:
                 return None

@@ -104,7 +104,7 @@ class HttpTransport:
         content = self._body_of(answer)
         if not content and not any(each in answer.headers for each in _LENGTH_HEADERS):
             answer.close()
-            raise HTTPError("the answer ends in its head")  # http.client accepts it
+            raise HTTPError("the answer ends in its head")  # http.client accepts such an answer
         answer.release_conn()
         return Answer(answer.status, content)
 

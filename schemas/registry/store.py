@@ -288,7 +288,7 @@ class Store:
             if self._closed:  # read after `clear`, so that the wake of `close` is never lost
                 return
             try:
-                if self.connected:  # otherwise wait: the session's return wakes us
+                if self.connected:  # otherwise the follower waits until the session is back
                     with self._log_lock:
                         self._catch_up()
                         self._entries.watch(self._read + 1, self._wake.set)
