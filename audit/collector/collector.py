@@ -3,7 +3,7 @@ health.
 
 The main thread reads the audit topics into the ledger. The web server's thread reads the ledger
 through a connection of its own. Each connection belongs to one thread; the threads share only the
-file.
+ledger's file.
 """
 
 from __future__ import annotations

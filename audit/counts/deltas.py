@@ -49,7 +49,8 @@ def number_deltas(  # its arguments are the fields of a delta, and the limit
     gaps: Sequence[Gap] = (),
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
-    """Deltas numbered from last + 1 on. previous: from the producer's durable state."""
+    """Deltas numbered from last + 1 on. previous: by bucket, the number of the producer's last
+    delta that touched it, from the producer's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}

@@ -25,8 +25,8 @@ true:
     the line was in the file when O read it, so not later than O was last heard
 
 So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
-the file had when O was last heard (`until_ms`). R's seals say when that was (see doublings). All of
-these times are of the clock of one host.
+the file had when O was last heard (`until_ms`). R's seals say when R had read them (see doublings).
+All of these times are of the clock of one host.
 
 An agent may have several ids for one file, for instance one after each truncation. R has read all
 that O had read only once R has announced all of its ids for the file, except ids of content that

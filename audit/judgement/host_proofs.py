@@ -14,7 +14,7 @@ counts as its newest (newest_agents):
 So a host that writes nothing is proven by its seals, and a host that writes is proven by the
 records that the other tiers have from it. A host is proven once that bucket is over, a seal past
 its end has arrived, and the counters have reported the bucket. Later buckets that are not over, or
-too young to be due, are left out, because there are always some.
+too young to be due, are left out, because there are always such buckets.
 """
 
 from __future__ import annotations

@@ -215,7 +215,8 @@ class BucketVerdict:
 
     def count(self, tier: Tier) -> int | None:
         """The number of records at a tier: the least number among its places. Retired places are
-        left out if the tier has others. None if the tier never reported the topic."""
+        left out if the tier has a place that is not retired. None if the tier never reported the
+        topic."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]

@@ -1,4 +1,4 @@
-"""The fast path of encoding: flat records, through pyruhvro (Rust).
+"""The fast path of encoding: it encodes flat records with pyruhvro (Rust).
 
 pyruhvro only gets records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
