@@ -81,14 +81,14 @@ def failures(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Commits all statements of the block, or none of them. They are durable when the block has
-    ended."""
+    """Commits all statements of the `with` block, or none of them. They are durable when the block
+    has ended."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk may have rolled back already
+        if connection.in_transaction:  # on a full disk, SQLite may have rolled back
             connection.execute("ROLLBACK")
         raise
 

@@ -10,7 +10,7 @@ registry keeps the same text; tests/conformance/avro compares our texts with Jav
 `normalize` gives one text to schemas that differ in their spelling only, as Confluent's parameter
 `normalize` does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it sorts
 aliases and properties, drops an empty doc, writes an error type as a record, and writes numbers in
-defaults as their type does (1.0 for a double).
+defaults in the form of their type (1.0 for a double).
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def _sorted(value: Any) -> Any:
 
 
 class _Defaults:
-    """Writes the defaults of one schema as their types do: the default 1 of a double becomes
-    1.0."""
+    """Writes the defaults of one schema in the form of their types. For example, the default 1 of a
+    double becomes 1.0."""
 
     def __init__(self) -> None:
         self._check = DefaultCheck()

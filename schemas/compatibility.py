@@ -176,7 +176,8 @@ def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibi
 
 
 class _Comparison:
-    """Walks two schemas together, and compares each pair of types once, so that cycles end.
+    """Walks two schemas together, and compares each pair of types once, so that the walk ends even
+    if types contain themselves.
 
     The remembered paths of a pair begin at the pair. Each place where the pair occurs puts its own
     path before them.
@@ -209,7 +210,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # they may rely on this pair
+        for each in self._good[inside:]:  # they may be good only if this pair is
             del self._known[each]
         del self._good[inside:]
         return found
@@ -296,7 +297,8 @@ def _leaf(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
 
 
 def _name(reader: Named, writer: Named) -> list[Incompatibility]:
-    """Compares names without their namespaces, as Avro Java does, and aliases with theirs."""
+    """Compares names without their namespaces, and aliases with their namespaces, as Avro Java
+    does."""
     same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
     if same or writer.name in reader.aliases:
         return []

@@ -35,8 +35,8 @@ def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False
     with `defaults`.
 
     With `tagged`, a value of a union of several types is `{"member1": value}`, where the number
-    counts the types without null. The encoded bytes are the same. Without the tags, fastavro does
-    not tell an int from a long.
+    counts the types without null. The encoded bytes are the same with and without these tags.
+    Without them, fastavro cannot tell which of the types a value has, for example int or long.
     """
     return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 
@@ -92,7 +92,7 @@ class _Plain:
             return {"type": "array", "items": self.of(avro.items)}
         if isinstance(avro, Map):
             return {"type": "map", "values": self.of(avro.values)}
-        name = f"_.{avro.name}"  # a full name: a name without namespace would inherit one
+        name = f"_.{avro.name}"  # a full name, because a short name would inherit a namespace
         if name in self._declared:
             return name
         self._declared.add(name)

@@ -205,7 +205,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
     """The smallest set of names that must move to turn the order `before` into the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # for each length, the lowest last rank of a rising run
+    ends: list[int] = []  # for each length of a rising run, the lowest rank at its end
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

@@ -29,7 +29,7 @@ def second_opinion(text: str) -> str | None:
     except ImportError:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns about unknown logical types
+        warnings.simplefilter("ignore")  # the library warns about unknown logical types
         try:
             avro.schema.parse(text)
         except (avro.errors.AvroException, *_REFUSALS) as error:

@@ -108,7 +108,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # half a million empty items may follow each other
+                if may_be_empty:  # passes many empty items at once
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

@@ -6,8 +6,8 @@
     +--------+--------------------+---------------
 
 The functions work on whole Arrow arrays. A value without this prefix gets the id -1; it is never an
-error. Confluent's newer form (byte 1 and a GUID) is not written, and counts as "no prefix" when
-read.
+error. Confluent's newer form (byte 1 and a GUID) is not written; when it is read, it is treated as
+a value without the prefix.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def split(values: pa.BinaryArray) -> tuple[np.ndarray[Any, np.dtype[np.int32]], 
     """The schema id of each value, and its datum. The id is -1 for a null, for a value that is too
     short, and for a value without the prefix.
 
-    The second array has a value with id -1 whole, so that none of its bytes are lost.
+    In the second array, a value with id -1 stands whole, so that none of its bytes are lost.
     """
     count = len(values)
     if count == 0:

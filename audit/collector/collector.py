@@ -1,8 +1,9 @@
-"""The program `skidway audit run`: collects, and serves the dashboard, metrics and health.
+"""The program `skidway audit run`: collects audit messages, and serves the dashboard, metrics and
+health.
 
 The main thread reads the audit topics into the ledger. The web server's thread reads the ledger
 through a connection of its own. Each connection belongs to one thread; the threads share only the
-file.
+ledger's file.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _CLOCK = Gauge(
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
-    """Collects and serves until it is told to stop."""
+    """Collects messages, and serves requests, until the program is told to stop."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
         path = settings.store_dir / DATABASE
@@ -131,8 +132,8 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 
 class _Expected:
-    """The policy with the roster that is in force now. The main thread owns it; other threads only
-    read the immutable value `policy`."""
+    """The policy with the roster that is in force now. The main thread owns this object; other
+    threads only read its immutable value `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad roster."""
@@ -254,7 +255,7 @@ class _Loop:
 
 @contextlib.contextmanager
 def _serving(dashboard: Dashboard, listener: str) -> Iterator[None]:
-    """Serves the dashboard on a thread of its own while the block runs."""
+    """Serves the dashboard on a thread of its own while the `with` block runs."""
     server = uvicorn.Server(
         uvicorn.Config(
             dashboard.application(),

@@ -1,9 +1,9 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-Buckets are judged in blocks of one hour of event time. The newest blocks are judged at every step,
-the others in turn, so that the verdicts on every block sooner or later reflect later changes (a
-late line, a seal, a decision, our clock). Until every block has been judged once, the standing says
-how many blocks have not been judged.
+Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks, and
+some of the others in turn. So every block is judged again from time to time, and its verdicts take
+in what changed since (a late line, a seal, a decision, our clock). Until every block has been
+judged once, the standing says how many blocks have not been judged.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ NEWEST_BLOCKS = 2
 """The number of newest blocks that every step judges."""
 
 NEVER_S, AGAIN_S = 5.0, 0.25
-"""A step judges older blocks for at most this many seconds: first blocks that were never judged,
-then others again."""
+"""After the newest blocks, a step judges older blocks that were never judged. Once the step has
+taken NEVER_S seconds, it ends. Then it judges older blocks again, and ends once it has taken
+AGAIN_S seconds."""
 
 
 class Judge:

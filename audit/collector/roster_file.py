@@ -27,7 +27,7 @@ class RosterFile:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad file: a program does not start without a good
-        one."""
+        roster."""
         self._path = path
         self._clock = clock
         self._stamp = _stamp(path)
@@ -44,7 +44,7 @@ class RosterFile:
         stamp = _stamp(self._path)
         if stamp == self._stamp:
             return False
-        self._stamp = stamp  # set before reading: a change meanwhile is seen next time
+        self._stamp = stamp  # set before the file is read, so that a later change is seen
         try:
             entries = read_file(self._path)
         except ConfigurationRefused as error:

@@ -91,8 +91,8 @@ class Shown:
 
 
 class Dashboard:
-    """Answers requests from one ledger, one request at a time, because they share the ledger's
-    connection.
+    """Answers requests from one ledger. It answers one request at a time, because all requests
+    share the ledger's connection.
 
     policy: gives the policy that is in force now. standing: gives the newest judgement over all
     buckets.
@@ -388,7 +388,8 @@ def _word(verdict: BucketVerdict) -> str:
 
 
 def _moment(time_ms: int) -> str:
-    """A time as people read it; the page says once that all times are UTC."""
+    """A time as people read it, without its zone, because the page says once that all times are
+    UTC."""
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 

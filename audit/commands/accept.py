@@ -1,8 +1,8 @@
 """`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
 
-A decision is a message on the audit topic of the cluster that the collector reads: the collector
-knows it a moment later, and again after its ledger was rebuilt. These commands read the evidence
-for a decision as the other commands do.
+A decision is a message on the audit topic of the cluster that the collector reads. So the collector
+knows the decision a moment later, and still knows it after its ledger was rebuilt. These commands
+read evidence from the same places as the other commands (`options`).
 """
 
 from __future__ import annotations
@@ -179,7 +179,8 @@ def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """The counting place of each sender except agents, if `place` is retired."""
+    """For each sender except agents, the place where it counts. Such a place is marked as retired
+    if it is `place` or lies within it."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]
@@ -197,7 +198,8 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """The bucket with the reasons that the report shows; with is_whole, with all reasons."""
+    """The bucket's name and status, with the reasons that the report shows; all reasons if
+    `is_whole`."""
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"
 

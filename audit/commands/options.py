@@ -84,10 +84,10 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """The collector's settings: those that options name, otherwise those that are installed on this
-    host, wherever the evidence is read. None if there are none. Also None if options say where to
-    read the evidence and this user cannot read the installed settings. Raises
-    ConfigurationRefused."""
+    """The collector's settings. They come from the options; if no option names a file, from the
+    file that is installed on this host, even if the evidence is read elsewhere. None if the options
+    give no settings and no file is installed. Also None if the options only say where to read the
+    evidence, and this user cannot read the installed file. Raises ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
@@ -179,16 +179,16 @@ def _stored(path: Path, clock: Clock) -> Ledger:
 
 
 def note_staleness(ledger: Ledger, clock: Clock) -> None:
-    """Prints a note if the collector of this store has never taken anything, or nothing for a
-    while."""
+    """Prints a note if the collector of this store has never taken a record, or has not taken one
+    for a while."""
     words = staleness(ledger.taken_ms, clock.time_ms())
     if words:
         print(f"note: {words}", file=sys.stderr)
 
 
 def staleness(taken_ms: int, now_ms: int) -> str:
-    """A note on when a collector last took something (0: never); empty if that was a short time
-    ago."""
+    """A note that says when a collector last took records (0: never); empty if that was a short
+    time ago."""
     if not taken_ms:
         return "the collector has not read anything yet"
     stale_ms = now_ms - taken_ms

@@ -13,8 +13,8 @@ from skidway.kafka.errors import KafkaError
 
 POLL_S = 1.0
 POLL_SHARE = 2
-"""After each look, pauses at least this many times as long as the look took: so looking takes at
-most a third of the time."""
+"""After each look, `patiently` pauses for at least this many times the length of the look. So
+looking takes at most a third of the time."""
 
 NAMES_MAX = 3
 """The progress names at most this many hosts; the other hosts are only counted."""
@@ -27,9 +27,9 @@ def patiently(
     timeout_s: float,
     progress: Progress,
 ) -> list[Proof]:
-    """Looks until no host is short, or the time is over. If the cluster is unreachable at the first
-    look, raises the error at once. If it becomes unreachable later, raises the error only when the
-    time is over, because the brokers may just be restarting."""
+    """Looks until every host is proven, or the time is over. If the cluster is unreachable at the
+    first look, raises the error at once. If it becomes unreachable later, raises the error only
+    when the time is over, because the brokers may just be restarting."""
     deadline = clock.monotonic() + timeout_s
     found: list[Proof] | None = None
     while True:

@@ -82,7 +82,8 @@ def _compared(
     asked = None if args.topic is None else set(options.with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
-    ledger = options.ledger_of(args, settings, clock)  # after the rows: their counts are published
+    # The ledger is read after the rows, because the counts of these rows are published by then.
+    ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:

@@ -1,9 +1,10 @@
 """Checks continuity: each batch must begin where the batch before ended, or at the end of a named
 gap. Pure.
 
-Before a partition goes on after an interruption, the last counted batch is read again and compared.
-If it has another CRC or leader epoch, the log diverged from what was counted, and the partition
-stops, with the reason. A gap is never skipped silently; it becomes part of the next delta.
+After an interruption, the last counted batch of a partition is first read again and compared with
+what was noted of it. If the batch has another CRC or leader epoch, the log diverged from what was
+counted. The partition then stops, and /health gives the reason. A gap is never skipped silently; it
+becomes part of the next delta.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from skidway.kafka.batch import BatchHeader
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How far a partition was followed. comparing: the last counted batch must still be
+    """How far a partition was followed. comparing: whether the last counted batch must still be
     compared."""
 
     position: Position
@@ -32,8 +33,9 @@ class Following:
 class Step:
     """What to do with a batch or an offset. counts: whether the batch's records are to be counted.
 
-    gap: offsets [first, end) that are to be named as missing, with `reason`; an empty gap names a
-    doubt. stop: why the partition cannot go on.
+    gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
+    end, no offset is missing, and the gap only tells the doubt in `reason`. stop: why the partition
+    cannot be counted further.
     """
 
     following: Following

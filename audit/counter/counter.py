@@ -10,8 +10,8 @@ The counter is an ordinary consumer, so it counts on our broker and on Apache Ka
 broker need not know payloads. Like the loader, it recognizes repeats by marks and drops them, so it
 counts unique records.
 
-One thread owns everything here. A partition that cannot go on (its log diverged, a batch is
-damaged) stops and is named in /health; the others go on.
+One thread owns everything here. If a partition cannot be counted further (its log diverged, a batch
+is damaged), it stops, and /health names it. The other partitions are still counted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and
 
 @dataclass(slots=True)
 class _Counted:
-    """One partition that is being counted. stopped: why it cannot go on; empty while it can."""
+    """One partition that is being counted. stopped: why it cannot be counted further; empty while
+    it can."""
 
     source: Source
     following: Following
@@ -225,7 +226,7 @@ class Counter:
                 self._count_batch(part.tp, counted, batch)
             except CorruptBatch as error:
                 self._stop(part.tp, counted, f"a batch is damaged: {error}")
-            except (Unreachable, KafkaError) as error:  # a gap could not be explained
+            except (Unreachable, KafkaError) as error:  # the reason of a gap could not be looked up
                 self._fetcher.remove(part.tp)
                 self._failed(error)
                 return
@@ -305,7 +306,7 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """Notes that the fetcher gave up a partition: the next refresh seeks all partitions
+        """Notes that the fetcher gave up a partition. So the next refresh seeks all partitions
         again."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)

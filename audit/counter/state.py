@@ -67,8 +67,8 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position up to which a partition was counted. below: the last counted batch; None before
-    the first."""
+    """The position up to which a partition was counted. below: the last counted batch; None if no
+    batch was counted yet."""
 
     next_offset: int = 0
     below: BatchId | None = None
@@ -184,14 +184,15 @@ class CounterState:
     # The outbox, for the publisher.
 
     def pending(self, after: int, limit: int) -> list[tuple[int, bytes]]:
-        """Messages after `after`, in order."""
+        """The (sequence number, message) of at most `limit` messages after `after`, in order."""
         return self._connection.execute(
             "SELECT sequence, message FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
             (after, limit),
         ).fetchall()
 
     def published(self, up_to: int) -> None:
-        """Forgets the messages that were acknowledged."""
+        """Deletes the messages up to this sequence number, because brokers have acknowledged
+        them."""
         with transaction(self._connection) as database:
             database.execute("DELETE FROM outbox WHERE sequence <= ?", (up_to,))
 

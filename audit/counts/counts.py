@@ -103,8 +103,8 @@ class Counts:
         repeat: Bools | None = None,
         rejected: Bools | None = None,
     ) -> None:
-        """Counts the records of `keep` and `straddle` (all records if neither is given), and
-        separately those of `repeat`.
+        """Counts the records that `keep` or `straddle` marks (all records if neither is given).
+        Counts the records that `repeat` marks separately, as repeats.
 
         rejected: the counted records that the loader rejects. If `rejected` is given, straddles
         always count as rejects; if not (agent, broker, mirror), they count as ordinary records.

@@ -49,7 +49,8 @@ def number_deltas(  # its arguments are the fields of a delta, and the limit
     gaps: Sequence[Gap] = (),
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
-    """Deltas numbered from last + 1 on. previous: from the producer's durable state."""
+    """Deltas numbered from last + 1 on. previous: by bucket, the number of the producer's last
+    delta that touched it, from the producer's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}
@@ -117,6 +118,6 @@ def _field_bytes_at_most(value: object) -> int:
         )
     if isinstance(value, str):
         return _LONG_BYTES + 4 * len(value)
-    if isinstance(value, tuple):  # it has the (partition, offset) pairs of a seal
+    if isinstance(value, tuple):  # a tuple holds the (partition, offset) pairs of a seal
         return 2 * _LONG_BYTES * (len(value) + 1)
     return _LONG_BYTES + 1

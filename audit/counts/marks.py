@@ -9,10 +9,11 @@ offset order. With the mark m before a record [first, end):
     then m = max(m, end), in all three cases
 
 The mark after a record is the same formula in all three cases. So numpy can compute marks as a
-running maximum per file, and slices of one partition can be walked in parallel, each without marks.
-The result of a slice is right unless one of the slice's files begins at a lower position than the
-mark that the earlier slices leave for that file. These marks follow from the highest ends of the
-slices alone. `join` says which slices have to be walked again, and with which marks.
+running maximum per file, and slices of one partition can be walked in parallel, each as if no marks
+came before it. The result of a slice is right unless one of the slice's files begins at a lower
+position than the mark that the earlier slices leave for that file. These marks follow from the
+highest ends of the slices alone. `join` says which slices have to be walked again, and with which
+marks.
 
 Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
 """
@@ -36,7 +37,7 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The result of the rule for each record and each file.
+    """The result of the module's rule for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
     lowest first byte in these records. highest: each file's highest end in these records, which
@@ -53,7 +54,8 @@ class Walked:
 def walk(
     agent: Int64s, file: Int64s, first: Int64s, length: Int64s, marks: Mapping[FileKey, int]
 ) -> Walked:
-    """Applies the rule to records of one partition in offset order. Changes no mark."""
+    """Applies the module's rule to records of one partition in offset order. Leaves `marks`
+    unchanged."""
     if len(agent) == 0:
         none = np.zeros(0, np.bool_)
         return Walked(none, none, none, {}, {})
@@ -78,7 +80,7 @@ def walk(
 
 
 def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
-    """Moves marks up to `highest` in place; returns those that moved."""
+    """Raises marks to `highest`, in place; returns the marks that it raised."""
     moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
     marks.update(moved)
     return moved

@@ -57,8 +57,8 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
-    taken_ms: if the agent's clock was ahead, the time by our clock or the broker's at which the
-    seal was taken."""
+    taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by our clock or
+    the broker's; otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -151,9 +151,9 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic. agents: every agent that announced files, sealed, or has
-    counts or losses. rereadings: by agent; only agents that may have read bytes which others had
-    read. acceptances: those that nobody took back. recounts: the newest result of each output.
-    paths: the paths of the files that have losses, by agent and file id."""
+    counts or losses. rereadings: by agent, for agents that may have read bytes which others had
+    read. acceptances: the acceptances that nobody took back. recounts: the newest result of each
+    output. paths: the paths of the files that have losses, by agent and file id."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -179,10 +179,11 @@ class Evidence:
     offsets (by agent): values that do not depend on the senders' clocks alone, see hearing.
     overlaps: pairs of agents of one host that were alive at the same time. resumed: by agent and
     epoch (without an agent's first epoch), the time at which the epoch's first seal arrived, see
-    Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never. retirements:
-    those that nobody took back. asked: the names of the topics to judge (other topics are included
-    only to judge these); None for all. window: buckets that start in this range are judged; its end
-    is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0 for none.
+    Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never. retirements: the
+    retirements that nobody took back. asked: the names of the topics to judge (other topics are
+    included only to judge these); None for all. window: buckets that start in this range are
+    judged; its end is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0
+    for none.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -301,10 +302,10 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
 
     If the broker writes its own clock into records, the sender's clock is read from messages that
     are sent as soon as they are made: seals and heartbeats. A delta may have waited before it was
-    sent: a delta of a loader may have waited for a day.
+    sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # these prove no sender alive
+        return  # such messages prove no sender alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -170,8 +170,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """The starts of the blocks of this size in which a bucket begins that is to be judged,
-        oldest first."""
+        """The starts of some blocks of this size, oldest first: those in which at least one bucket
+        begins that is to be judged."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

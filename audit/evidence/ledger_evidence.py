@@ -44,7 +44,8 @@ HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
 FROM hosts LEFT JOIN host_names USING (agent)
 """
-"""The host name of each agent. Names that an older version took are in `hosts` alone."""
+"""The host name of each agent. Names that an older version wrote into the ledger are only in the
+table `hosts`."""
 
 _NO_LIMIT = 1 << 62
 
@@ -95,8 +96,9 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The same for files that are matched by the fingerprint of their first bytes. Announcements that
-an older version took have no row in `inodes`."""
+"""The agents and file ids of each file that several agents announced. Here announcements are of the
+same file if host, device, inode and the fingerprint of the first bytes are equal. Announcements
+that an older version took have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -301,8 +303,8 @@ class _Reader:
 
     def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
         """Reads these seals of each agent and epoch: the first, the last, the last before a clone,
-        the last before each loss, and those around each rereading. losses: those of all topics with
-        the topic's name."""
+        the last before each loss, and the two around each rereading (`_seals_around`). losses: the
+        losses of all topics with the topic's name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
@@ -353,8 +355,8 @@ def _name(source: Source) -> tuple[str, str]:
 
 
 def _may_be_in(window: Window, loss: Loss) -> bool:
-    """Whether a bucket of the window may show the loss; a loss with an open end may be in any
-    bucket."""
+    """Whether the loss may concern a bucket of the window. A loss without a known end, first bucket
+    or last bucket may concern any bucket."""
     begin, end = window
     if begin >= end or None in (loss.end, loss.from_bucket, loss.to_bucket):
         return begin < end

@@ -329,7 +329,7 @@ class Rows:
 
     def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Notes an agent's host. said: epoch, number and sender's time of the message; epoch and
-        number are zero if it has none."""
+        number are zero if the message has none."""
         *_, time_ms = said
         self._connection.execute(
             "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"

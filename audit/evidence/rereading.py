@@ -25,15 +25,15 @@ true:
     the line was in the file when O read it, so not later than O was last heard
 
 So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
-the file had when O was last heard (`until_ms`). R's seals say when that was (see doublings). All of
-these times are of the clock of one host.
+the file had when O was last heard (`until_ms`). R's seals say when R had read them (see doublings).
+All of these times are of the clock of one host.
 
 An agent may have several ids for one file, for instance one after each truncation. R has read all
 that O had read only once R has announced all of its ids for the file, except ids of content that
 came after O was last heard. The exception is safe. If R announced an inode after O was last heard,
-R has seen all content that O can have read there. If R then has another id for that inode, and the
-content of this id does not continue that content, it consists of newer lines, or of lines that R
-knows to have delivered itself.
+R has seen all content that O can have read there. If R later has another id for that inode, and the
+content of this id does not continue the earlier content, then the later content consists of newer
+lines, or of lines that R knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class FileNote(NamedTuple):
 
 
 FileIdentity = tuple[str, int, int, int, bytes]
-"""Host, device, inode, fingerprint length and fingerprint: of a file without a time of birth."""
+"""What identifies a file that has no time of birth: host, device, inode, fingerprint length and
+fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,10 @@ class Rereading:
 
 @dataclass(frozen=True, slots=True)
 class Rereadings:
-    """The rereadings of one agent. of_earlier: of lines from agents that began before it. of_later:
-    of lines from agents that began later (its state was brought back, or both ran at once). group:
-    the agents that share files, directly or through others; the least of their ids names the
-    group."""
+    """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
+    this agent. of_later: the rereading of lines from agents that began after it (because its state
+    was brought back, or both ran at once). group: the agents that share files, directly or through
+    others; the least of their ids names the group."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -130,8 +131,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether times of birth cannot decide which of these notes, which have the same first bytes,
-    are of the same file."""
+    """Whether times of birth cannot tell which of these notes are of the same file. All of the
+    notes have the same first bytes."""
     return any(note.born_ns is None for note in notes)
 
 
@@ -183,13 +184,13 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     by_agent: dict[int, list[FileNote]] = {}
     for note in notes:
         by_agent.setdefault(note.agent, []).append(note)
-    if len(by_agent) < 2:  # one agent alone rereads nothing
+    if len(by_agent) < 2:  # no other agent read the file
         return []
     readers = []
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions ignored announcements, which may be earlier
+        if since is not None:  # older versions did not take announcements for beginnings
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -34,7 +34,7 @@ class Signature:
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
     """Makes an acceptance for each bucket that has something to accept. Raises UsageError if no
-    bucket has."""
+    bucket has anything to accept."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -52,8 +52,8 @@ def revocations(
     found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
 ) -> list[Revocation]:
     """Makes a revocation for each acceptance of these buckets, whether the acceptance covers any
-    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if none
-    of them is of these buckets."""
+    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if no
+    acceptance is of these buckets."""
     buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
     ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
@@ -66,7 +66,7 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if the text names no place that has
     counted.
 
-    known: the places that have counted, as they will be after this retirement.
+    known: the places that have counted, each marked as retired if this retirement retires it.
     """
     try:
         check([place], "PLACE")
@@ -93,8 +93,8 @@ def reinstatements(
     signed: Signature,
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes back the retirements of a place. Raises UsageError if there are none. others: what else
-    retires the place, see other_retirements."""
+    """Takes back the retirements of a place. Raises UsageError if no decision retires it. others:
+    the other settings and decisions that retire the place, see other_retirements."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
@@ -116,8 +116,8 @@ def other_retirements(
     """The other settings and decisions that retire a place or a part of it, in words, each with the
     places that it retires.
 
-    texts: `retired.places` of the settings. held: gives the places within this place that have
-    counted and that a text retires.
+    texts: `retired.places` of the settings. held: takes a text, and gives the counting places
+    within `place` that the text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:

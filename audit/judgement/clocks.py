@@ -89,8 +89,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
     """The present time, with caution: if most senders show that our clock is ahead, the time that
-    it should show; otherwise the time that it shows. So a bucket that is not over is never judged
-    as if it were."""
+    it should show; otherwise the time that it shows. So no bucket is judged as over before it is
+    over."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 

@@ -1,9 +1,9 @@
-"""Finds which senders count a topic in which places. If there are several epochs, the counts of the
-newest one are used, for each partition. Pure.
+"""Finds which senders count a topic in which places. For each partition, the counts of the newest
+epoch are used. Pure.
 
-Retired places are included: their counts are compared, and records that they lack are reported. A
-lack only makes the verdict worse if another place of the tier is not retired and does not have the
-topic.
+Retired places are included: their counts are compared, and records that they lack are reported.
+Records that a retired place lacks make the verdict worse only if another place of the tier is not
+retired and does not have the topic.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def _used_again(
 ) -> Iterator[Finding]:
     """Findings for outputs that used an epoch number a second time although there is a higher
     epoch. Such an output was started over. The counts of the higher epoch replace its new counts,
-    but these may be the only true ones. (If a counter did this, more likely a copy of it was
-    running, and the higher epoch repairs that.)"""
+    but the new counts may be the only true ones. (There is no such finding for counters. If a
+    counter used an epoch number a second time, more likely a copy of the counter was running, and
+    the higher epoch repairs that.)"""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
@@ -119,8 +120,9 @@ def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
     """Findings for epochs that were first heard after a higher one. A sender that starts over takes
-    an epoch higher than all epochs that it knows, so such a sender did not know the higher one. Its
-    counts are replaced, but may be the only true ones."""
+    an epoch higher than all epochs that it knows, so such a sender did not know the higher one. The
+    counts of the higher epoch replace this sender's counts, but its counts may be the only true
+    ones."""
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

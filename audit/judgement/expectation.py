@@ -1,4 +1,4 @@
-"""Finds the agents for which a topic waits, and the seals that count there. Pure."""
+"""Finds the agents that must seal a topic, and the seals that vouch for the topic. Pure."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Expectation:
     created again has another id but the same agents. An agent that seals the new topic has
     delivered all lines for the old one, and an agent that only has messages about the old topic may
     have lines for the new one. known: every agent that announced, sealed or sent to any of these
-    topics. agents: those that must have sealed the topic, even if they sent nothing; for a host
-    that the roster names, these are its newest agents (newest_agents). replaced: the other agents
-    of such a host, each with the time (ms, by its clock) until which its unread lines may have been
-    written.
+    topics. agents: the agents that must have sealed the topic, even if they sent nothing; for a
+    host that the roster names, these are its newest agents (newest_agents). replaced: the other
+    agents of such a host, each with the time (ms, by its clock) until which its unread lines may
+    have been written.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:

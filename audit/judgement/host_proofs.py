@@ -12,9 +12,9 @@ counts as its newest (newest_agents):
                bucket that the agent has sealed is judged as it is now
 
 So a host that writes nothing is proven by its seals, and a host that writes is proven by the
-records that the other tiers have from it. The answer comes when that bucket is over, a seal past
-its end has arrived, and the counters have reported it. Later buckets that are not over, or too
-young to be due, are left out, because there are always some.
+records that the other tiers have from it. A host is proven once that bucket is over, a seal past
+its end has arrived, and the counters have reported the bucket. Later buckets that are not over, or
+too young to be due, are left out, because there are always such buckets.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ class _Asking:
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
         """The reasons for buckets that are not proven by counts. is_sealed: whether the agent has
         sealed the topic, by its name. A bucket that is open only because a seal is missing gives no
-        reason here: `_unsealed` gave it already, or the agent will still seal the present topic of
-        that name."""
+        reason here, because `_unsealed` gave that reason already, or because the agent will still
+        seal the present topic of that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -165,8 +165,8 @@ class _Asking:
                     break
 
     def _buckets(self, agent: int, source: Source) -> list[BucketId]:
-        """The bucket of the given time, and later buckets that are due. Buckets without counts are
-        included, because missing messages may be the reason for that."""
+        """The bucket that contains the given time, and later buckets that are due. Buckets without
+        counts are included, because missing messages may be the reason for that."""
         now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
         start, size = self._first
         found = {(each, size) for each in range(start, self._needed, size)}
@@ -178,8 +178,8 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """The verdict without lateness, and also the verdict with lateness if that one is graver
-        than open."""
+        """Yields the verdict that does not wait for lateness. Also yields the verdict that waits
+        for it, if that one is graver than open."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

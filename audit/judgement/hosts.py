@@ -75,8 +75,8 @@ class HostState:
 
     @property
     def sealed_until(self) -> int | None:
-        """The time in ms until which all of the host's topics are sealed; None if one was never
-        sealed."""
+        """The time in ms until which all of the host's topics are sealed; None if one of them was
+        never sealed."""
         seals = [until for until in self.topics.values() if until is not None]
         return min(seals) if seals and len(seals) == len(self.topics) else None
 

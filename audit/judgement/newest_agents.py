@@ -2,10 +2,11 @@
 `skidway audit wait` demands a proof of each of them. Pure.
 
 Normally there is one such agent: the one that was heard last. But this agent may run on an old
-state that was brought back. So an agent that began later counts as well, until it is silent, both
-compared with the agent that was heard last and by our own clock. Two machines may also have the
-same name. Then the agents that were alive at the same time (overlaps) all count, because each has
-its own files. They count, silent or not, until they are retired or report another name.
+state that was brought back. So an agent that began later counts as well, until it is silent. It is
+silent only if it is silent both by our own clock and in comparison with the agent that was heard
+last. Two machines may also have the same name. Then the agents that were alive at the same time
+(overlaps) all count, because each has its own files. They count, silent or not, until they are
+retired or report another name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
 not used for this, because a host's clock may have been set, by any amount, between two messages.

@@ -39,8 +39,8 @@ class Policy:
     whose agents must seal, and the retired hosts. silence_ms: an agent that was not heard for this
     long counts as dead. lateness_ms, ahead_ms: how late lines may come, and how far ahead their
     times may be; if an agent announces more, its value applies. clock_difference_ms: clocks that
-    differ by more are named. rejects_share: the greatest share of a bucket's records that may be
-    rejects without a warning. retired_places: texts that name places, see the module
+    differ by more than this are reported. rejects_share: the greatest share of a bucket's records
+    that may be rejects without a warning. retired_places: texts that name places, see the module
     retired_places. loads_every_ms: how often each output is loaded; None if unknown.
     """
 

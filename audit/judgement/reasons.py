@@ -25,15 +25,15 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 
 
 def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
-    """The name of a difference in an acceptance. If other records differ later, the name is another
-    one."""
+    """The name by which an acceptance refers to a difference. If other records differ later, the
+    difference has another name, and the acceptance does not cover it."""
     sums = (expected.count, expected.checksum, found.count, found.checksum)
     return f"{words} ({', '.join(map(str, sums))})"
 
 
 def name_of_lack(words: str, counted: Sums) -> str:
-    """The name of a lack of counts in an acceptance. If more records are lacking later, the name is
-    another one."""
+    """The name by which an acceptance refers to a lack of counts. If more records are lacking
+    later, the lack has another name, and the acceptance does not cover it."""
     return f"{words} ({counted.count}, {counted.checksum})"
 
 
@@ -105,7 +105,7 @@ def of_loss(note: LossNote, path: str = "") -> str:
     announced it."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
-    if not path and loss.reason.startswith("/"):  # the agent names files that nobody read
+    if not path and loss.reason.startswith("/"):  # the reason names a file that nobody read
         return f"lines are {fate}: {loss.reason}"
     file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:
@@ -114,8 +114,8 @@ def of_loss(note: LossNote, path: str = "") -> str:
 
 
 def name_of_loss(note: LossNote) -> str:
-    """The name of a declared loss in an acceptance, which stays the same even if the reason's words
-    change later."""
+    """The name by which an acceptance refers to a declared loss. The name stays the same even if
+    the words of the reason change later."""
     loss = note.loss
     end = "?" if loss.end is None else loss.end
     return f"{loss.certainty.value} {loss.file} {loss.first}-{end}"

@@ -1,8 +1,9 @@
 """The present states of the senders of counts: good, silent, late or retired. Pure.
 
 Agents and counters send a message every minute. A loader only sends messages when it has loaded, on
-a schedule, so it can be late only if a setting says how often it runs (`loads.every.ms`). An output
-is late, not a topic in it, because a topic to which nobody writes is not loaded.
+a schedule, so it can be late only if a setting says how often it runs (`loads.every.ms`). The audit
+calls a whole output late, never a single topic in it, because a topic to which nobody writes is not
+loaded.
 """
 
 from __future__ import annotations

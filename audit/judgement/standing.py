@@ -242,7 +242,7 @@ def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
     """The number of offsets that are in any gap; each offset counts once."""
-    count, at = 0, (-1, 0)  # the partition, and the offset up to which it is counted
+    count, at = 0, (-1, 0)  # at: a partition, and the end of what is counted in it
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
         count += max(end - begin, 0)

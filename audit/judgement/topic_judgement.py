@@ -3,7 +3,7 @@ in docs/delivery.md, section 6.
 
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
-    schemas   every message has a schema that this version has; others may say anything
+    schemas   this version has the schema of every message; other messages may say anything
     numbers   no sender whose counts are used lacks a number, has a number with two contents, or
               lost its first messages (an expired topic) at a time when they could touch the bucket
     chains    no delta of any sender for this bucket is missing
@@ -15,15 +15,15 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
               word of an agent that nobody waits for any more; and no delta touched the bucket after
               that seal's `at`. A seal is of a topic by its name: it also counts if the topic was
               deleted and created again
-    clock     our clock is past the bucket's end plus lateness, too; if our clock is ahead of most
-              others, the time that it should show counts (see clocks)
+    clock     our clock is past the bucket's end plus lateness; if our clock is ahead of most
+              others, the time that it should show is past it (see clocks)
     equation  every tier that must count the topic has counted, and all counted the same records
 
 Records without origin have no seal. Instead, the counter that sees these records first must have
 been heard since the bucket was due.
 
-The judgement assumes nothing that no message says: a tier that never reported does not count as
-zero, and a host that never sealed does not count as idle. A doubt can only make a verdict worse.
+The judgement relies only on what messages say. So it does not take the counts of a tier that never
+reported for zero, or a host that never sealed for idle. A doubt can only make a verdict worse.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ class TopicJudgement:
         self._acceptances = _by_finding(facts.topic.acceptances)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted, and the buckets in which losses were declared:
-        if no line of a bucket arrived, nobody counted anything in it."""
+        """The buckets in which anything was counted, and the buckets in which losses were declared.
+        A bucket may be only among the latter: if none of its lines arrived, nobody counted anything
+        in it."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
@@ -169,8 +170,8 @@ class TopicJudgement:
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
-        """The findings, the gravest first, each once. A finding that was accepted for this bucket
-        has its acceptance."""
+        """The findings, the gravest first, each once. If a person accepted a finding for this
+        bucket, the finding holds the acceptance."""
         accepted = self._acceptances.get(bucket, {})
         ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
         return tuple(

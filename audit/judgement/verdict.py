@@ -40,8 +40,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact that speaks against completeness (or, with COMPLETE, a remark). key: the finding's
-    name, if the words of its reason may change. acceptance: the decision that accepted it."""
+    """One fact that speaks against completeness. (With the status COMPLETE, it is only a remark.)
+    key: the finding's name, if the words of its reason may change. acceptance: the decision that
+    accepted it."""
 
     status: Status
     reason: str
@@ -109,10 +110,10 @@ class AgentVerdict:
 
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
-    """The verdict on one (source topic, bucket). status: the gravest of all agents and findings.
-    due: whether the bucket is old enough to be complete. findings: those that concern no agent.
-    warnings: what an operator should know even if the bucket is complete; a person can accept
-    warnings like findings."""
+    """The verdict on one (source topic, bucket). status: the gravest status of all agents and
+    findings. due: whether the bucket is old enough to be complete. findings: the findings that
+    concern no single agent. warnings: what an operator should know even if the bucket is complete;
+    a person can accept warnings like findings."""
 
     source: Source
     bucket: int
@@ -214,7 +215,8 @@ class BucketVerdict:
 
     def count(self, tier: Tier) -> int | None:
         """The number of records at a tier: the least number among its places. Retired places are
-        left out if the tier has others. None if the tier never reported the topic."""
+        left out if the tier has a place that is not retired. None if the tier never reported the
+        topic."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]

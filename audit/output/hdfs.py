@@ -72,7 +72,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one at a time: if one is deleted meanwhile, the others are still listed
+        while folders:  # one by one: a folder that is deleted meanwhile must hide no other
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:

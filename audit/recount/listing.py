@@ -38,8 +38,8 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
-    """Looks up unnamed files in the manifests after load `last`, which are of loads that were
-    committed while the directories were listed."""
+    """Looks up unnamed files in the manifests of loads after `last`. These loads were committed
+    while the directories were listed."""
     for load in manifests.loads(output, topic):
         if load > last:
             for file in manifests.files_of(manifests.read(output, topic, load)):
@@ -53,7 +53,7 @@ def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
         try:
             opened = output.open(entry.path)
             if opened is None:
-                continue  # it has been deleted again
+                continue  # the file was deleted meanwhile
             with opened:
                 yield _fault(entry, opened, named, words)
         except StoreFailed:

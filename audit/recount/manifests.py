@@ -178,7 +178,7 @@ class NamedFiles:
             self._connection.execute("INSERT OR IGNORE INTO unnamed VALUES (?, ?)", row)
 
     def explain(self, path: str) -> None:
-        """Forgets an unnamed file: a manifest names it by now."""
+        """Removes a file from the unnamed files, because a manifest names it by now."""
         self._connection.execute("DELETE FROM unnamed WHERE path = ?", (path,))
 
     def unnamed(self) -> Iterator[FileEntry]:

@@ -106,7 +106,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     hours from this time on, and only buckets that begin from this time on. Raises
     ManifestUnreadable for a manifest that cannot be understood, and StoreUnreachable."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # its first load may be there by now
+        committed = manifests.head(output, committed.topic)  # the topic may have a manifest by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         _read_manifests(output, result, named)

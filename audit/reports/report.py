@@ -140,7 +140,7 @@ def recount_document(recount: RecountResult) -> dict[str, Any]:
 
 
 def recount_word(recount: RecountResult) -> str:
-    """The result in the word that `skidway audit recount` prints."""
+    """The word that `skidway audit recount` prints for the result."""
     return "agrees" if recount.is_good else "differs"
 
 

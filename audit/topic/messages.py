@@ -85,7 +85,7 @@ class Bounds:
     ahead_ms: int = 0
 
     def or_wider(self, other: Bounds) -> Bounds:
-        """Bounds that are wide enough to hold if either of the two holds."""
+        """The greater `lateness_ms` and the greater `ahead_ms` of the two."""
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -269,7 +269,8 @@ def encode(message: Message) -> bytes:
 def encodings(message: Delta | Seal) -> list[bytes]:
     """Every encoding of exactly this message, at most one for each schema that this version knows.
 
-    A program of another version repeats a message in its own encoding.
+    Several are needed because a program of another version, when it sends the message again, uses
+    its own encoding.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]

@@ -22,8 +22,8 @@ _FIELDS = (
 @dataclass(frozen=True, slots=True)
 class RecountResult:
     """The result for one topic of one output. since_ms: only rows with event times from this time
-    on were counted again; None if all were. faults, differences: how many there are. reasons: the
-    first of them in words."""
+    on were counted again; None if all rows were. faults, differences: the number of each. reasons:
+    the first faults and differences, in words."""
 
     time_ms: int
     host: str

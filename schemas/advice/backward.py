@@ -67,7 +67,8 @@ def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit
 
 
 def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For symbols that the old schema has: keep them, or give the enum a default."""
+    """For symbols that the old schema has and the new one lacks: keep them, or give the enum a
+    default."""
     place, there = fault.reader_place, Draft(old).type_at(fault.writer_place)
     before = there.symbols if isinstance(there, Enum) else ()
 
@@ -112,8 +113,8 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """The name of the one old field that no new field reads and that `field` can read. None if no
-    old field, or several, are like that."""
+    """The name of the one old field that no new field reads and that `field` can read. None if
+    there is no such old field, or more than one."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

@@ -12,7 +12,8 @@ class PlaceMissing(LookupError):
 
 
 class Draft:
-    """Owns its types: `root` must come from a parse that nobody else uses."""
+    """Changes its types in place, so `root` must come from a parse whose result nobody else
+    uses."""
 
     def __init__(self, root: AvroType, known: Collection[str] = ()) -> None:
         self.root = root
@@ -79,7 +80,8 @@ def place_name(root: AvroType, path: str) -> str:
 
 
 def _steps(place: str) -> Iterator[str]:
-    """One step for each type on the way: the number of a field or branch, `items`, or `values`."""
+    """One step for each type on the way to the place: the number of a field or branch, `items`, or
+    `values`."""
     return (step for step in place.split("/") if step not in ("", "fields", "type"))
 
 

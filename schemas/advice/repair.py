@@ -77,8 +77,8 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """The text after an edit. None if that text is no schema or was tried before, and after
-        `TRIES_MAX` edits."""
+        """The text after an edit. None if that text is no schema, if it was tried before, or if
+        `TRIES_MAX` edits were tried already."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1

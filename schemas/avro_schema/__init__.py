@@ -3,13 +3,13 @@
 `parse` turns a JSON text into a tree of the types in `model`, or refuses it with one sentence that
 names the place of the mistake. The parser is stricter than the libraries that people use to write
 schemas, because the registry keeps for ever every schema that it accepts. So names and defaults
-(`defaults`) are checked, fields and symbols are unique, a union has no two branches that a reader
-could not tell apart. A schema that references others is parsed with their `named_types`.
+(`defaults`) are checked, fields and symbols must be unique, and no two branches of a union may look
+the same to a reader. A schema that references others is parsed with their `named_types`.
 
-A named type that refers to itself gives a graph with a cycle; `Record.fields` is filled last.
-Bounds: `NESTING_MAX` levels, so that no schema can exhaust the stack, and `CHARACTERS_MAX`.
-tests/conformance/avro compares verdicts and texts with those of Apache Avro's Java parser, and
-lists where ours is stricter and why.
+A named type that refers to itself gives a graph with a cycle, so `Record.fields` is filled after
+the record is made. Bounds: `NESTING_MAX` levels, so that no schema can exhaust the stack, and
+`CHARACTERS_MAX`. tests/conformance/avro compares verdicts and texts with those of Apache Avro's
+Java parser, and lists where ours is stricter and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

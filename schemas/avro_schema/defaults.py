@@ -30,8 +30,8 @@ from skidway.schemas.avro_schema.model import (
 
 STEPS_MAX: Final = 2_000_000
 """The check of a schema's defaults looks at this many values, fields and characters at most, which
-takes two seconds. Many defaults of one large record, or a large one of a large union, would
-otherwise take hours."""
+takes two seconds. Without this limit, many defaults of one large record, or one large default of a
+large union, would take hours."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -39,8 +39,8 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
-    """Why the JSON `value` is no default of the type; None if it is one. The default of a union may
-    be of any branch."""
+    """Why the JSON `value` is no default of the type; None if it is a valid default. The default of
+    a union may be of any branch."""
     return DefaultCheck().of(avro, value)
 
 
@@ -58,7 +58,8 @@ def _is_number(value: Any, limit: float) -> bool:
 
 
 def is_integer(value: Any, limit: int) -> bool:
-    """Whether the value is a whole number from -limit-1 to limit; true and false are not."""
+    """Whether the value is a whole number from -limit-1 to limit; false for JSON's true and
+    false."""
     return isinstance(value, int) and not isinstance(value, bool) and -limit - 1 <= value <= limit
 
 

@@ -1,4 +1,5 @@
-"""Avro types as values. A schema is a graph of them: a named type may lead back to itself."""
+"""Avro types as values. A schema is a graph of these values, because a named type may lead back to
+itself."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """A record; `is_error` marks the protocol's `error` type, which is a record otherwise.
+    """A record. `is_error`: whether it was declared as an `error` (a type of Avro's protocols),
+    which is a record in every other respect.
 
     `is_complete` is false only while the parser reads the record's fields.
     """
@@ -135,7 +137,8 @@ def namespace_of(name: str) -> str | None:
 
 
 def logical_type(avro: AvroType) -> str | None:
-    """The `logicalType` property if it is a text; readers ignore unknown ones."""
+    """The `logicalType` property if it is a text; readers ignore logical types that they do not
+    know."""
     name = avro.properties.get("logicalType")
     return name if isinstance(name, str) else None
 

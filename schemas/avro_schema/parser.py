@@ -27,8 +27,8 @@ from skidway.schemas.avro_schema.model import (
 )
 
 NESTING_MAX: Final = 64
-"""Types may be nested to at most this many levels. Java's parser takes a few hundred; no schema
-that people write comes near 64."""
+"""Types may be nested to at most this many levels. Java's parser accepts a few hundred levels; no
+schema that people write comes near 64."""
 VALUE_NESTING_MAX: Final = 100
 """A default or a property may be nested to at most this many levels, because programs that read the
 schema walk through them on a limited stack."""
@@ -52,7 +52,8 @@ def parse(
 
     `known`: the types, by full name, of the schemas that the text references (`named_types` gives
     them). The text may use these types and must not declare them again. `check_defaults` is false
-    only for schemas that a registry already has: their readers already live with invalid defaults.
+    only for schemas that a registry already has, because their readers already live with invalid
+    defaults.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
@@ -75,7 +76,7 @@ def _json(text: str) -> Any:
     if len(text) > CHARACTERS_MAX:
         raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
     if _BARE_NAME.fullmatch(text.strip()) and text.strip() != "null":
-        return text.strip()  # people type it without quotation marks
+        return text.strip()  # people type a type's name without quotation marks
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -117,8 +118,8 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """A type without a namespace that is named inside a namespace. As in Java, this works only
-        after the declaration of that type has ended."""
+        """A type without a namespace that is referred to inside a namespace. As in Java, a record
+        is only found there after its declaration has ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -176,7 +177,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # set before its fields, which may refer to it
+        self._names[name] = made  # set before its fields are read: they may refer to it
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True

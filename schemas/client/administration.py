@@ -17,7 +17,8 @@ LOOKS_MAX: Final = 5
 class RegistryAdministration(RegistryClient):
     """`RegistryClient`, with the requests that change or move a whole registry.
 
-    No answer is cached. A subject of None means the setting of all subjects without their own.
+    No answer is cached. If the subject is None, a method concerns the setting for all subjects that
+    have none of their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
@@ -35,16 +36,16 @@ class RegistryAdministration(RegistryClient):
         )
 
     def _pages(self, target: str) -> list[Registered] | None:
-        """All pages, or None. Each page must begin with the last version of the page before. If it
-        does not, an earlier version was deleted between the two requests, and we may have missed a
-        version."""
+        """The versions of all pages. Each page must begin with the last version of the page before.
+        If it does not, an earlier version was deleted between the two requests, and we may have
+        missed a version; the result is then None."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)
             page = self._requests.json(
                 "GET", f"{target}&offset={offset}&limit={PAGE_SCHEMAS}", _page
             )
-            if found and page == found:  # this registry has no paging
+            if found and page == found:  # this registry has no paging: each page is the whole list
                 return found
             if found and page[:1] != found[-1:]:
                 return None
@@ -96,8 +97,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """The configuration, with the key `compatibilityLevel`; None if the subject has none of its
-        own."""
+        """The configuration, with the key `compatibilityLevel`; None if the subject has no
+        configuration of its own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
@@ -105,12 +106,12 @@ class RegistryAdministration(RegistryClient):
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:
-        """Removes the subject's level, so that the global level applies. For all subjects: removes
-        the global level, so that the registry's default applies."""
+        """Removes the subject's level, so that the global level applies. If the subject is None,
+        removes the global level, so that the registry's default applies."""
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
-        """The mode; None if the subject has none of its own."""
+        """The mode; None if the subject has no mode of its own."""
         found = self._unless(MODE_UNSET, f"/mode{_of(subject)}")
         return None if found is None else str(found["mode"])
 

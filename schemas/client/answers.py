@@ -50,7 +50,8 @@ class Compatibility:
 def submission(
     schema: str, references: Sequence[Reference] = (), schema_type: str = AVRO
 ) -> dict[str, Any]:
-    """The body of a request that submits a schema; defaults are left out."""
+    """The body of a request that submits a schema. The type AVRO and an empty list of references
+    are left out, because a registry assumes them."""
     body: dict[str, Any] = {"schema": schema}
     if schema_type != AVRO:
         body["schemaType"] = schema_type

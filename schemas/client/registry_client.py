@@ -73,7 +73,7 @@ class RegistryClient:
     def schema(self, schema_id: int) -> str:
         """The schema of that id, as JSON text that declares every type that it names.
 
-        Raises `SchemaInvalid` if it is no Avro schema, or references one that cannot be read.
+        Raises `SchemaInvalid` if it is no Avro schema, or references a schema that cannot be read.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 

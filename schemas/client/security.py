@@ -13,14 +13,14 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """All fields are optional. `user_info`: `user:password`; the others are PEM files.
+    """All fields are optional. `user_info`: `user:password`; the other fields name PEM files.
 
     Without `ca` the client trusts the machine's authorities. The client presents `certificate` and
     `key` to a registry that asks for them (mutual TLS). The certificate's file may contain the key
     too.
     """
 
-    user_info: str | None = field(default=None, repr=False)  # keeps it out of logs
+    user_info: str | None = field(default=None, repr=False)  # repr=False keeps it out of logs
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None

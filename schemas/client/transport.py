@@ -63,7 +63,8 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. It does not retry; `Requests` does.
+    """Keeps a connection to each registry. It sends each request once; `Requests` sends it again if
+    it fails.
 
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
@@ -97,18 +98,19 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        if answer.status < http.HTTPStatus.OK:  # what follows would answer the next request
+        if answer.status < http.HTTPStatus.OK:  # the next request would get the final answer
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
         content = self._body_of(answer)
         if not content and not any(each in answer.headers for each in _LENGTH_HEADERS):
             answer.close()
-            raise HTTPError("the answer ends in its head")  # http.client accepts it
+            raise HTTPError("the answer ends in its head")  # http.client accepts such an answer
         answer.release_conn()
         return Answer(answer.status, content)
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
-        """The body. A registry that sends it byte by byte gets `timeout_s` for all of it."""
+        """The body. All of it must arrive within `timeout_s`, even if the registry sends it byte by
+        byte."""
         end_at, content = self._monotonic() + self._timeout_s, bytearray()
         while piece := answer.read1(PIECE_BYTES):
             content += piece

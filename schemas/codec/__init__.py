@@ -1,8 +1,9 @@
 """The Avro codec: encodes Arrow record batches into Avro datums, and decodes datums, for one schema
 at a time.
 
-Data flows through columns. Three paths do the work. Each path passes on to the next path the input
-that it is not proven for. All give the same answers (property tests compare them):
+Data flows through columns. Three paths do the work. If a path is not proven for some input, it
+passes that input on to the next path. All paths give the same answers (property tests compare
+them):
 
     pyruhvro   encodes flat records, in Rust (`fast_path`): the fastest
     columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,

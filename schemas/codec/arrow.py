@@ -113,7 +113,7 @@ def as_record(avro: AvroType) -> Record:
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """A record with these fields, for values that are encoded like a record without being one."""
+    """A record with these fields, for values that are no records, but are encoded like one."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
     return Record("-", made, None, (), {})  # no schema can have this name
 
@@ -129,8 +129,8 @@ def is_nullable(avro: AvroType) -> bool:
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
-    """The type without its null branch, and whether it had one. A union of several other branches
-    is returned as it is."""
+    """The type without its null branch, and whether it had a null branch. A union of several other
+    branches is returned as it is."""
     if not isinstance(avro, Union):
         return avro, False
     members = branches_of(avro)
@@ -200,7 +200,7 @@ def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    inside = (*outer, record.name)  # by names, only records nest deeper than their text
+    inside = (*outer, record.name)  # through names, only records nest deeper than their text
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
         for each in record.fields

@@ -5,8 +5,8 @@
 
 A cursor holds one position per datum. A datum that is bad, or that has to be read by itself, is
 marked as bad. Its position moves to the sink, where every number reads as zero and every text as
-empty. So the walk goes on for the other datums, and nothing that a bad datum claims is ever
-allocated. Only `length` and `finish` compare a position with the end of its datum. In between, a
+empty. So the walk goes on for the other datums, and no memory is ever allocated for what a bad
+datum claims. Only `length` and `finish` compare a position with the end of its datum. In between, a
 position may run a few bytes into the next datum. This does no harm, because the datum is marked as
 bad later.
 """
@@ -74,7 +74,7 @@ class Chunk:
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
-        bounds[-1] = self.sink  # Arrow needs a last offset that is not small
+        bounds[-1] = self.sink  # Arrow needs a last offset at the data's end
         every = pa.BinaryArray.from_buffers(
             pa.binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer]
         )
@@ -145,7 +145,7 @@ class Cursor:
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if not rows.size:  # if all take one byte, this is an eighth of the work
+        if not rows.size:  # if all numbers take one byte, this saves 7/8 of the work
             return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
         raw = first.astype(np.uint64)
         self._long_numbers(rows, raw)
@@ -178,7 +178,7 @@ class Cursor:
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
         word = words[begin]
         stops = ~word & _CONTINUES
-        below = (stops & (~stops + _ONE)) - _ONE  # all bits below the last byte's highest
+        below = (stops & (~stops + _ONE)) - _ONE  # all bits below the last byte's highest bit
         value = word & below & _PAYLOAD
         for high, shift, low in _SQUEEZES:
             value = ((value & high) >> shift) | (value & low)

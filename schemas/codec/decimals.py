@@ -60,7 +60,8 @@ def _exceeds(little_endian: Bytes, limit: int) -> Mask:
 
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
-    """A mask of the numbers below `limit`: the highest word that differs decides."""
+    """A mask of the numbers below `limit`. The highest word in which a number differs from `limit`
+    decides."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

@@ -1,11 +1,12 @@
-"""The fast path of encoding: flat records, through pyruhvro (Rust).
+"""The fast path of encoding: it encodes flat records with pyruhvro (Rust).
 
 pyruhvro only gets records of boolean, long, float, double and string columns, which may be
-nullable. For this subset tests prove it equal to the slow path. Other types are mapped to these
-where the bytes are the same: int, date, times and timestamps are longs, bytes become strings whose
-content is not checked, an enum becomes the number of its symbol, a record inside a record becomes
-its fields. All other records (with arrays, maps, fixed, nullable records, null) go to
-`skidway.schemas.codec.writing`. A batch that raises `NotProven` goes there as well.
+nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
+Other types are mapped to these where the bytes are the same: int, date, times and timestamps are
+longs, bytes become strings whose content is not checked, an enum becomes the number of its symbol,
+a record inside a record becomes its fields. All other records (with arrays, maps, fixed, nullable
+records, null) go to `skidway.schemas.codec.writing`. A batch that raises `NotProven` goes there as
+well.
 
 Datums are decoded by `skidway.schemas.codec.reading` alone.
 """

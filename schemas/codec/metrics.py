@@ -27,17 +27,17 @@ _REFUSED = Counter(
 
 
 def made(path: str) -> None:
-    """A codec was made; its schema takes `path`."""
+    """Counts a codec that was made, and whose schema takes `path`."""
     _MADE.labels(path).inc()
 
 
 def datums(direction: str, path: str, count: int) -> None:
-    """`count` datums came out of `path`; direction is `encode` or `decode`."""
+    """Counts `count` datums that came out of `path`. direction: `encode` or `decode`."""
     if count:
         _DATUMS.labels(direction, path).inc(count)
 
 
 def refused(direction: str, count: int) -> None:
-    """`count` rows or datums were set apart."""
+    """Counts `count` rows or datums that were set apart."""
     if count:
         _REFUSED.labels(direction).inc(count)

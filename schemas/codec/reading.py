@@ -206,7 +206,8 @@ def _after_branch(cursor: Cursor, inner: Reader) -> pa.Array:
 
 
 def _members(union: Union, arrow: pa.StructType) -> Reader:
-    """Reads each branch separately; in its rows the other members are null."""
+    """Reads the rows of each branch separately. In the rows of one branch, the members of the
+    others are null."""
     places = branches_of(union)
     readers = [
         reader_of(union.branches[at], field.type) for at, field in zip(places, arrow, strict=True)
@@ -267,7 +268,7 @@ def _map(avro: Map, arrow: pa.MapType) -> Reader:
 
 
 def _settle(cursor: Cursor, located: Located) -> None:
-    """A row with a bad item is bad."""
+    """Marks each row that has a bad item as bad."""
     wrong = np.zeros(len(cursor), bool)
     wrong[located.rows[located.cursor.bad]] = True
     cursor.fail(wrong)

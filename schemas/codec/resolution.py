@@ -193,7 +193,7 @@ def _mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
 
 
 def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Compares names without their namespaces, and aliases with theirs."""
+    """Compares names without their namespaces, and aliases with their namespaces."""
     same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
     if not same and writer.name not in reader.aliases:
         where = f" at {path}" if path else ""

@@ -137,8 +137,8 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """The bytes in columns of each type of item, by the `id` of the type. Empty if no type can
-    claim more than `CLAIM_MAX` allows."""
+    """The number of bytes that one item of each type takes in columns, by the `id` of the type.
+    Empty if no type can claim more than `CLAIM_MAX` allows."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

@@ -11,8 +11,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def spread(column: pa.Array, mask: Mask) -> pa.Array:
-    """An array with the values of `column` at the rows where `mask` is true, and null at the
-    others."""
+    """An array with the values of `column` at the rows where `mask` is true, and null at the other
+    rows."""
     places = np.cumsum(mask) - 1
     if not pa.types.is_struct(column.type):
         return column.take(pa.array(places, mask=~mask))
@@ -28,7 +28,7 @@ def null_of(arrow: pa.DataType) -> pa.Array:
 
 def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
     """An array with the values of each part at the rows where its mask is true, and null at the
-    rows where no mask is. The masks do not overlap."""
+    rows where no mask is true. The masks do not overlap."""
     rows = len(parts[0][1])
     begin = sum(len(part) for part, _ in parts)
     places = np.full(rows, begin)  # the index of the null after all parts

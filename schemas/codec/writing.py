@@ -221,7 +221,7 @@ _END: Final = pa.scalar(b"\0", pa.binary())
 
 def _spread(part: pa.BinaryArray, mask: Mask) -> pa.BinaryArray:
     """An array with the values of `part` at the rows where `mask` is true, and no bytes at the
-    others."""
+    other rows."""
     if len(part) == len(mask):
         return part
     places = np.zeros(len(mask) + 1, np.int64)

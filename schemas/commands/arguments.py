@@ -21,7 +21,8 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
 
 
 def add_schemas(parser: argparse.ArgumentParser) -> None:
-    """Adds SUBJECT and FILE, or several files by their names, and --reference."""
+    """Adds SUBJECT and FILE (with --by-name, files that are named after their subjects), and
+    --reference."""
     parser.add_argument(
         "names",
         nargs="+",

@@ -44,8 +44,8 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name. If they name none, the one in the environment or the
-    profile; if these name none, the one in the file in /etc.
+    """The registry that the options name. If they name none, the registry that the environment or
+    the profile names. If these name none either, the registry in the file in /etc.
 
     The credentials come from the environment and the profile if these name a registry, otherwise
     from the file. Raises `ConfigurationRefused`.

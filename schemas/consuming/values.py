@@ -52,7 +52,8 @@ class Values:
     """Decodes values by the schemas of a registry. Calls `note` once with each reason why values
     are printed as they are.
 
-    is_named: whether a person named the registry. If nobody did, the registry may be unreachable.
+    is_named: whether a person named the registry. If nobody named it and it is unreachable, values
+    are printed as they are.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ def _read_line(text: str, where: str) -> Record:
     document = _json(text, where, "line")
     if not isinstance(document, dict) or "key" not in document:
         raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
-    value = document.get("value", document.get("payload"))  # kcat -J says payload
+    value = document.get("value", document.get("payload"))  # kcat -J calls it payload
     key = _inner(document["key"], where, "key")
     return _record(key, _inner(value, where, "value"), where)
 

@@ -24,7 +24,7 @@ RESERVED_SUBJECT: Final = "skidway-restore-reserved"
 id of the dump again."""
 
 Tell = Callable[[int, int], None]
-"""Called with how many steps are done, and how many there are."""
+"""A function that is called with the number of steps that are done, and the number of all steps."""
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
@@ -94,8 +94,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to what it was before this restore. If that was IMPORT, an interrupted
-    restore had left it so; then the mode is reset instead."""
+    """Sets a mode back to what it was before this restore. If it was IMPORT, an interrupted restore
+    had left it set, so the mode is reset instead."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)

@@ -32,7 +32,7 @@ def write_topic(
     """Writes the records to an empty topic, and returns their number. Creates the topic if it does
     not exist.
 
-    Raises `DumpRefused` for a topic with records: a registry may be reading it.
+    Raises `DumpRefused` for a topic with records, because a registry may be reading it.
     """
     found = client.metadata([topic]).topics.get(topic)
     if found is None or found.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

@@ -46,7 +46,8 @@ class Inference:
     """Number of lines that do not have the format, by reason."""
     fields: tuple[FieldFound, ...]
     left_out: int
-    """Number of values for which the proposal has no field, because there were too many."""
+    """Number of values for which the proposal has no field, because the log has more than
+    `SHAPES_MAX` places, or because a name is too long or cannot be encoded."""
 
     @property
     def text(self) -> str:

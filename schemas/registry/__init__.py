@@ -9,18 +9,18 @@ schema, whatever crashes. A log that every registry sees in the same order keeps
 
 Every change is one node that is created once and never altered. ZooKeeper creates node n+1 only if
 no such node exists, so creating it is a compare-and-set. Any number of registries may write at
-once. Each registry decides on the state after entry n and tries to create entry n+1. If another
-registry was first (the node exists), it reads that entry and decides again. A deletion is an entry,
-too. A registry that lost ZooKeeper's answer recognises its own entry by a mark that it put into the
-node. A registry writes no more entries if the log was set back while it ran (a restored backup), or
-if the log has a gap.
+once. A registry makes its decision on the state after entry n, and tries to create entry n+1. If
+the node exists, another registry was first. Then the registry reads that entry and decides again. A
+deletion is an entry, too. A registry that lost ZooKeeper's answer recognises its own entry by a
+mark that it put into the node. A registry writes no more entries if the log was set back while it
+ran (a restored backup), or if the log has a gap.
 
-Reads are answered from memory, which follows the log by a watch on the next number. While ZooKeeper
-is unreachable, the registry still answers reads, and the registration of a schema that its subject
-already has; it answers other writes with 503. If a read finds nothing, the registry asks ZooKeeper
-once for newer entries before it answers 404. While ZooKeeper is unreachable, it answers 503
-instead: another registry may have written what the client asks for, and a client takes a 404 as
-final.
+Reads are answered from memory, which follows the log by a watch on the node of the next number.
+While ZooKeeper is unreachable, the registry still answers reads, and the registration of a schema
+that its subject already has; it answers other writes with 503. If a read finds nothing, the
+registry asks ZooKeeper once for newer entries before it answers 404. While ZooKeeper is
+unreachable, it answers 503 instead of 404, because another registry may have written what the
+client asks for, and a client takes a 404 as final.
 
 Ids come from the log alone. The next id is the highest plus one, so there are gaps only where an
 import (mode IMPORT) brought ids of another registry. An id that had a schema never gets another

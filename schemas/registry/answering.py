@@ -1,5 +1,5 @@
-"""The interface that answers requests. The store with its log has this interface. The memory of the
-store alone has it as well."""
+"""The interface of the two objects that answer requests: the store, which reads and writes the log,
+and the store's memory, which never waits for the log."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class BasicAuthentication:
 
 
 def credentials(scope: Scope) -> tuple[str, str] | None:
-    """User and password of a request; None if it has none or they cannot be read."""
+    """User and password of a request; None if the request has none, or if they cannot be read."""
     for name, value in scope["headers"]:
         if name.lower() == b"authorization" and len(value) <= HEADER_BYTES_MAX:
             method, _, encoded = value.partition(b" ")

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 ID_MAX: Final = 2**31 - 1
-"""The wire format has four bytes, and Java reads them as a signed number."""
+"""The highest id. The wire format has four bytes for an id, and Java reads them as a signed
+number."""
 
 
 @dataclass(frozen=True, slots=True)

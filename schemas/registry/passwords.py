@@ -119,7 +119,7 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Whether this password is right. Slow, and as slow for unknown names."""
+        """Whether this password is right. Slow, and equally slow for a name that is unknown."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

@@ -60,8 +60,8 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Starts our timer. uvicorn calls this after each answer; uvicorn's own timer stops when
-        the next byte arrives."""
+        """Starts our timer for the next head, because uvicorn's own timer already stops when the
+        first byte of that head arrives. uvicorn calls this method after each answer."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)

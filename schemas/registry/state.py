@@ -43,7 +43,8 @@ class Version:
 
 @dataclass(slots=True)
 class Subject:
-    """Versions in ascending order; `highest` also counts versions that were deleted for ever."""
+    """The versions of a subject in ascending order. `highest`: the highest number that a version
+    ever had, even a version that was deleted for ever."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0
@@ -153,8 +154,8 @@ class RegistryState:
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
-        """The names of subjects. `live`: those with a live version. `deleted`: those with only
-        deleted versions."""
+        """The names of subjects. `live`: whether to include subjects with a live version.
+        `deleted`: whether to include subjects with only deleted versions."""
         return sorted(
             name
             for name, each in self.subjects.items()

@@ -3,7 +3,7 @@
 Threads: kazoo's threads only wake the follower. The follower and the writers read the log, one at a
 time (`_log_lock`), and only they change the state. Any thread may read the state under
 `_state_lock`, which no thread holds while it waits for the network. A decision is made under
-`_log_lock` alone: the state cannot change meanwhile, and readers need not wait.
+`_log_lock` alone, so the state cannot change meanwhile, and readers need not wait.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from skidway.schemas.registry.refusals import NotFound, Refusal, store_away, too
 from skidway.schemas.registry.state import RegistryState
 
 ATTEMPTS_MAX: Final = 1000
-"""Each attempt that fails means that another registry's write succeeded."""
+"""A write is tried at most this many times. Each attempt that fails means that another registry's
+write succeeded."""
 FOLLOW_EVERY_S: Final = 30.0
 """Longest time in seconds between two looks of the follower at the log, in case a watch gets
 lost."""
@@ -287,7 +288,7 @@ class Store:
             if self._closed:  # read after `clear`, so that the wake of `close` is never lost
                 return
             try:
-                if self.connected:  # otherwise wait: the session's return wakes us
+                if self.connected:  # otherwise the follower waits until the session is back
                     with self._log_lock:
                         self._catch_up()
                         self._entries.watch(self._read + 1, self._wake.set)

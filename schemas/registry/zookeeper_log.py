@@ -40,8 +40,8 @@ class ZookeeperLog:
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:
-        """Up to `count` entries from `first` on, up to the first missing one. All are requested at
-        once."""
+        """At most `count` entries from number `first` on, up to the first entry that does not
+        exist. All are requested at once."""
         get = self._coordinator.client.get_async
         pending = [get(_path(number)) for number in range(first, first + count)]
         contents = []

@@ -42,8 +42,9 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
     """The first and the last event time that the lost lines can have; the first is None if the
     lines can be of any age.
 
-    The first time is before the last seal, by the agent's lateness or by the policy's, whichever is
-    larger.
+    The first time is earlier than the first bucket that the agent had not sealed (or, if that is
+    unknown, than the end of its last seal before the loss). It is earlier by the agent's lateness
+    or the policy's, whichever is larger.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:

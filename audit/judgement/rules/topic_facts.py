@@ -55,8 +55,8 @@ class TopicFacts:
 
     @cached_property
     def ours_ahead_ms(self) -> int:
-        """How far our clock is ahead. Computed only when an agent looks silent, because it needs
-        all senders."""
+        """How far our clock is ahead. Computed only when an agent looks silent, because the
+        computation reads the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
     def due(self, bucket: BucketId) -> int:
@@ -70,8 +70,8 @@ def added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
 
 
 def name_of_doubt(words: str, tallies: Tallies) -> str:
-    """The name of a doubt about lines in an acceptance. If the agent counts more lines later, the
-    name is another one."""
+    """The name by which an acceptance refers to a doubt about lines. If the agent counts more lines
+    later, the doubt has another name, and the acceptance does not cover it."""
     counted = [key for key in tallies if key.tier is Tier.AGENT]
     return reasons.name_of_lack(words, added(tallies, counted))
 

@@ -44,7 +44,7 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on missing offsets: for records without origin, nothing else shows that records are
+    """Findings on missing offsets, because nothing else shows that records without origin are
     missing."""
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]

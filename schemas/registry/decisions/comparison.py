@@ -37,7 +37,7 @@ class Comparison:
     def prepare(self, schema: Submitted) -> None:
         """Compares now, so that `messages` has nothing left to do later, while other writers
         wait."""
-        with contextlib.suppress(Refusal):  # the decision will raise it if it matters
+        with contextlib.suppress(Refusal):  # the decision raises the refusal if it matters
             self.messages(schema)
 
     def _found(

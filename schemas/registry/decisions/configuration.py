@@ -86,8 +86,8 @@ def set_mode(
 ) -> Decision:
     """Sets a mode; the answer repeats the mode.
 
-    Without `force`, IMPORT and FORWARD are allowed only if no schema is live: imported schemas
-    bring their ids, and other schemas may already have these ids.
+    Without `force`, IMPORT and FORWARD are allowed only if no schema is live. Imported schemas
+    bring their ids, and live schemas could already have these ids.
     """
     asked = body.get("mode")
     try:

@@ -55,7 +55,8 @@ def comparison(state: RegistryState, subject: str, schema: Submitted) -> Compari
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
     """The live version that has what the request asks for; None if there is none.
 
-    A schema without references is the same as an earlier version that references the same types.
+    A schema that declares all of its types itself counts as the same schema as a version that takes
+    these types from references.
     """
     wanted = [
         each
@@ -130,7 +131,7 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # it is the number of a deleted version
+    if state.referenced_by(subject, version):  # a deleted version has this number
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)

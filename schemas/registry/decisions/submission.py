@@ -112,7 +112,7 @@ def submitted(
 ) -> Submitted:
     """Parses the schema. Raises the refusal with code 42201."""
     try:
-        # An imported schema may have bad defaults: its readers already live with them.
+        # An imported schema may have bad defaults, because its readers already live with them.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
         text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:

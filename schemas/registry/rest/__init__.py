@@ -8,8 +8,8 @@ Stock clients need these things, which the documentation lacks or which are easi
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
 - booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
   below 1 means no limit; `-1` is also a name for the latest version
-- answers hold the documented keys only: strict clients break on others. A client that sends
-  `Confluent-Accept-Unknown-Properties: true` gets guids as well
+- answers have only the documented keys, because strict clients fail on other keys. A client that
+  sends `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - GET of a level says `compatibilityLevel`, PUT says `compatibility`
 
 A request is answered from memory if possible. Only a request that needs the log goes to the threads
