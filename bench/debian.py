@@ -16,7 +16,7 @@ start."""
 def provide(command: str, packages: Sequence[str], why: str) -> str:
     """The path of a command. If it is missing and we are root, its packages are installed.
 
-    Raises SkidwayError, which says why it is needed and what to install.
+    Raises SkidwayError, which says why the command is needed and what to install.
     """
     with _services_not_started():
         return peers.provide(command, packages, why)

@@ -169,7 +169,7 @@ def commits(
 
 
 class Zxid:
-    """The id of ZooKeeper's last transaction, which this function makes itself."""
+    """Reads the id of ZooKeeper's last transaction: it makes a transaction and takes its id."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

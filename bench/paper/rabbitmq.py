@@ -31,7 +31,7 @@ SAMPLE = re.compile(r"time ([\d.]+) s, (?:sent|received): (\d+) msg/s")
 
 
 def provide() -> None:
-    """Installs the server, and fetches its load generator. Raises SkidwayError without them."""
+    """Installs the server, and fetches its load generator. Raises SkidwayError if that fails."""
     debian.provide("rabbitmq-server", PACKAGES, "RabbitMQ is a peer")
     if not peers.is_complete(PERF_TEST):
         peers.fetch(PERF_TEST, peers.provide_maven())

@@ -27,7 +27,7 @@ class PackagingFailed(Exception):
 
 
 def project() -> dict[str, Any]:
-    """pyproject.toml, whole."""
+    """The whole content of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

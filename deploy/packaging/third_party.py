@@ -50,8 +50,8 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """The content of the folder; builds it anew for the dependencies of the wheel `own` if it is
-    out of date."""
+    """The content of the folder. If the folder is out of date, it is built anew for the
+    dependencies of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:

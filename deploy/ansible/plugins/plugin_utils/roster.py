@@ -15,8 +15,8 @@ NAMED = 5
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's roster: the agents of the inventory, and, as retired, other hosts of the roster
-    `before`."""
+    """The audit's roster: the agents of the inventory. Hosts that are only in the roster `before`
+    stay in it as retired."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}
