@@ -8,8 +8,8 @@
 the planned time (this avoids coordinated omission). `metadata` floods: each connection has as many
 Metadata requests in flight as its socket takes. `produce` is stock librdkafka with
 `batch.num.messages=1`, one producer per thread. `metadata` and `produce` print "busy" when all
-connections send, and go on until their input ends. Each of the three prints one JSON object at its
-end.
+connections send, and continue until their input ends. Each of the three prints one JSON object when
+it ends.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drops those of a topic's files that the broker has open from the page cache."""
+    """Drops a topic's files, as far as the broker has them open, from the page cache."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))

@@ -31,7 +31,8 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Packages that need not have the environment's version: our own, and those that only install."""
+"""Our own package, and packages that only install others: they need not have the environment's
+version."""
 
 
 @dataclass(frozen=True, slots=True)

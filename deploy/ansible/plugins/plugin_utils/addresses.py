@@ -64,7 +64,7 @@ def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
 
 
 def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
-    """The server.N keys of an ensemble; none for a single server."""
+    """The server.N keys of an ensemble; empty for a single server."""
     if len(hosts) < 2:
         return {}
     return {
