@@ -9,8 +9,8 @@ from pathlib import Path
 from support import peers
 
 POLICY = Path("/usr/sbin/policy-rc.d")
-"""Debian's packages run this before they start a service (invoke-rc.d(8)); 101 forbids the
-start."""
+"""The script that Debian's packages run before they start a service (invoke-rc.d(8)). Its exit
+status 101 forbids the start."""
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:

@@ -63,7 +63,7 @@ NAMES = (*BY_DEFAULT, *WHEN_NAMED)
 DRAWN: Mapping[str, Sequence[str]] = {
     "paper": [figure.name for figure in experiment.FIGURES],
 }
-"""The plots of benchmarks that draw their own; the others get bars."""
+"""The plots of benchmarks that draw their own; all others get bars."""
 
 
 def main(names: Sequence[str]) -> int:

@@ -32,7 +32,7 @@ COLUMN = 4_000
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500
-"""Bytes."""
+"""`batch.size`, in bytes, for batches of about 50 messages."""
 
 
 def run(brokers: Brokers) -> Table:

@@ -9,7 +9,7 @@ from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 NAMED = 5
-"""A message has at most so many names."""
+"""A message names at most this many hosts."""
 
 
 def roster(
