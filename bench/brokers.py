@@ -1,4 +1,4 @@
-"""Several brokers on one host: one process uses one core, so two of them use two.
+"""Several brokers on one host: one broker process uses one core, so two brokers use two cores.
 
 Compares a cluster of one Skidway broker, a cluster of two, and one Apache Kafka. The load generator
 (brokers_load) sends prepared Produce requests over a few connections to the leaders, as fast as
@@ -132,7 +132,8 @@ def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
 
 
 def arrived(address: str, topic: str) -> int:
-    """Messages in all partitions of a topic, acknowledged with acks 1 and so already there."""
+    """The number of messages in all partitions of a topic. The producers used acks 1, so every
+    acknowledged message is already in the topic."""
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     with Client(address) as client:
         ends = client.list_offsets(dict.fromkeys(partitions, LATEST))

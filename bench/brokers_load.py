@@ -22,7 +22,7 @@ from skidway.kafka.client import Client
 PARTITIONS = 4
 CONNECTIONS_A_PARTITION = 2
 BLOCK = 16
-"""Requests sent in one piece."""
+"""Requests that are sent with one call."""
 BLOCKS = 4
 """Blocks in flight on each connection."""
 PATIENCE_S = 30.0

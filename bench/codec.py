@@ -151,7 +151,7 @@ def datums_of(buffer: io.BytesIO, offsets: list[int]) -> pa.BinaryArray:
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = batch.to_pylist()
-    if "labels" in batch.schema.names:  # Arrow gives a map as pairs
+    if "labels" in batch.schema.names:  # Arrow gives a map as a list of pairs
         for row in rows:
             row["labels"] = dict(row["labels"])
     return rows
@@ -177,7 +177,7 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 
 def shapes() -> dict[str, Shape]:
-    """Records as logs have them. The first three are flat."""
+    """Schemas and records that are similar to those of logs. The first three are flat."""
     return {
         "narrow": shape(
             {

@@ -9,14 +9,14 @@ from pathlib import Path
 from support import peers
 
 POLICY = Path("/usr/sbin/policy-rc.d")
-"""Debian's packages run this before they start a service (invoke-rc.d(8)); 101 forbids the
-start."""
+"""The script that Debian's packages run before they start a service (invoke-rc.d(8)). Its exit
+status 101 forbids the start."""
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
     """The path of a command. If it is missing and we are root, its packages are installed.
 
-    Raises SkidwayError, which says why it is needed and what to install.
+    Raises SkidwayError, which says why the command is needed and what to install.
     """
     with _services_not_started():
         return peers.provide(command, packages, why)

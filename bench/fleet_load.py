@@ -6,8 +6,8 @@
 `load` is an open loop: each request is sent at a planned time, whether or not earlier requests were
 answered, and its latency counts from this time. So a broker that stalls does not get fewer requests
 (this avoids coordinated omission). In `storm` all clients connect at once: each client tries to
-connect until the broker listens, asks for versions and metadata, and produces one record. Prints
-one JSON object.
+connect until the broker listens, asks for versions and metadata, and produces one record. Each
+command prints one JSON object.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class Storm:
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
-    """In milliseconds."""
+    """The quantiles of these times, in milliseconds."""
     found = np.quantile(np.array(seconds) * 1000, [0.5, 0.99, 0.999, 1.0])
     return dict(zip(("p50", "p99", "p99.9", "max"), map(float, found), strict=True))
 

@@ -2,8 +2,9 @@
 
 Each group is a simple consumer with its own connection that commits every partition of a topic. The
 loop is open: the groups' commits are spread evenly over each second, and a latency counts from the
-time at which the commit was due. The number of ZooKeeper's transactions is the difference of its
-last transaction ids (zxid). Apache Kafka stores offsets in a topic instead and uses no ZooKeeper.
+time at which the commit was due. The number of ZooKeeper's transactions is the difference between
+its last transaction ids (zxid) before and after the run. Apache Kafka stores offsets in a topic
+instead and uses no ZooKeeper.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def commits(
 
 
 class Zxid:
-    """The id of ZooKeeper's last transaction, which this function makes itself."""
+    """Reads the id of ZooKeeper's last transaction: it makes a transaction and takes its id."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

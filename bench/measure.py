@@ -38,7 +38,7 @@ class Result(Protocol):
         """The benchmark's name: the part of the title before the colon."""
 
     def markdown(self) -> str:
-        """For people."""
+        """The result as a Markdown table, for people."""
 
     def measured(self) -> Iterator[Measured]:
         """Every value, for CSV and plots, row by row."""
@@ -68,7 +68,7 @@ Runs = Mapping[str, Sequence[Mapping[str, float]]]
 
 @dataclass(slots=True)
 class Table:
-    """The table of a benchmark of Skidway and one peer, with their ratio."""
+    """The table of a benchmark of Skidway and one peer; each row has the ratio of the two."""
 
     title: str
     rows: list[Row] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Table:
     def beside(
         self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = "Apache Kafka 4.1"
     ) -> None:
-        """Adds a row: one figure, from all runs of "skidway" and of "kafka"."""
+        """Adds a row for one figure, with its values in all runs of "skidway" and of "kafka"."""
         ours, peer = (tuple(each[figure] for each in runs[side]) for side in ("skidway", "kafka"))
         self.add(Row(name, unit, ours, peer, peer_name))
 

@@ -157,7 +157,7 @@ def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]
     """Watches the mirror's log end offset from the first message to the last.
 
     Raises:
-        RuntimeError: It does not come to its end in time.
+        RuntimeError: The mirror does not copy all messages in time.
     """
     processes = (mirror, *writers)
     deadline = time.monotonic() + WITHIN_S
@@ -187,7 +187,7 @@ def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]
 
 
 def _end(client: Client, partition: TopicPartition) -> int:
-    """The high watermark; 0 as long as there is no such topic."""
+    """The high watermark of the partition; 0 while its topic does not exist."""
     with contextlib.suppress(KafkaError):
         return client.list_offsets({partition: LATEST})[partition].offset
     return 0

@@ -8,8 +8,8 @@
 the planned time (this avoids coordinated omission). `metadata` floods: each connection has as many
 Metadata requests in flight as its socket takes. `produce` is stock librdkafka with
 `batch.num.messages=1`, one producer per thread. `metadata` and `produce` print "busy" when all
-connections send, and go on until their input ends. Each of the three prints one JSON object at its
-end.
+connections send, and continue until their input ends. Each of the three prints one JSON object when
+it ends.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def acks_all(frame: bytes) -> bytes:
 
 
 def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> dict[str, float]:
-    """Latencies in ms."""
+    """Sends the requests at their planned times; returns the latencies in ms."""
     frame, error_at = acks_all(produce_frame(topic, 0, 1)), error_position(topic)
     link = Link(socket.create_connection(address, 30))
     link.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -87,7 +87,7 @@ def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> di
 
 
 def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
-    """Answered requests per second."""
+    """Floods the broker with Metadata requests; returns the answered requests per second."""
     block = framed(ApiKey.METADATA, 5, MetadataRequest(topics=())) * BLOCK
     poll, links = select.epoll(), {}
     for _ in range(connections):
@@ -114,7 +114,7 @@ def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, producers: int) -> dict[str, float]:
-    """Messages per second; each message is one request."""
+    """Sends each message in a request of its own; returns the messages per second."""
     stop, sent = threading.Event(), [0] * producers
 
     def run(number: int) -> None:

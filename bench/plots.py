@@ -40,7 +40,7 @@ class Line:
 
 
 def path(name: str) -> Path:
-    """Where a plot lies."""
+    """The file of a plot."""
     return RESULTS / f"{name}.svg"
 
 

@@ -98,7 +98,7 @@ def produce(address: str, side: str, batch: int, acks: int, count: int) -> float
 
 
 def produce_from_python(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """The same by confluent-kafka's `produce`."""
+    """Messages per second like `produce`, but with one call of confluent-kafka for each message."""
     topic = f"{side}-python-{batch}-{acks}-{time.time_ns()}"
     create(address, topic)
     producer = Producer(settings(address, batch, acks))
@@ -125,10 +125,10 @@ def _produce_one(producer: Producer, topic: str) -> None:
 
 
 def arrived(address: str, topic: str, count: int) -> None:
-    """Waits until the topic has `count` messages, because with acks 0 no answer shows it.
+    """Waits until the topic has `count` messages, because with acks 0 the broker sends no answers.
 
     Raises:
-        RuntimeError: They do not come.
+        RuntimeError: The topic does not have exactly `count` messages in time.
     """
     consumer = Consumer({"bootstrap.servers": address, "group.id": "bench"})
     end, until = -1, time.monotonic() + ARRIVED_WITHIN_S

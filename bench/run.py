@@ -1,6 +1,7 @@
 """`make bench`: run the named benchmarks, print the tables, keep CSV files and plots.
 
-By default all run, except those that install servers of other kinds (`make bench-paper`).
+By default all benchmarks run, except the paper's, which installs further servers
+(`make bench-paper`).
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ NAMES = (*BY_DEFAULT, *WHEN_NAMED)
 DRAWN: Mapping[str, Sequence[str]] = {
     "paper": [figure.name for figure in experiment.FIGURES],
 }
-"""The plots of benchmarks that draw their own; the others get bars."""
+"""The plots of benchmarks that draw their own; all others get bars."""
 
 
 def main(names: Sequence[str]) -> int:

@@ -32,7 +32,7 @@ COLUMN = 4_000
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500
-"""Bytes."""
+"""`batch.size`, in bytes, for batches of about 50 messages."""
 
 
 def run(brokers: Brokers) -> Table:
@@ -120,7 +120,7 @@ def produce(address: str, batch_bytes: int | None) -> float:
 
 
 def java_produce(address: str, batch_bytes: int | None) -> float:
-    """What Kafka's ProducerPerformance says."""
+    """The messages per second that Kafka's ProducerPerformance prints."""
     topic = f"own-{time.time_ns()}"
     create(address, topic)
     properties = [f"bootstrap.servers={address}", "acks=1"]
@@ -155,7 +155,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drops those of a topic's files that the broker has open from the page cache."""
+    """Drops a topic's files, as far as the broker has them open, from the page cache."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))

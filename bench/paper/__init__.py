@@ -8,11 +8,12 @@ time instead; its consumer reads the messages that its producer sent. RabbitMQ a
 batches.
 
     experiment    the sides in turn, the table, and the paper's figures 4 and 5
-    series        how far a run had come, about every second
-    kafka_clients producer and consumer of the two that speak Kafka's protocol
+    series        the progress of a run, with a point about every second
+    kafka_clients producer and consumer of the two systems that speak Kafka's protocol
     rabbitmq      a server of Debian's package, and its perf-test
     activemq      a server of Debian's package, and its producer and consumer threads
 
 The clients are each system's usual ones: librdkafka under Python for ours and Kafka, their own Java
-clients for the other two. Each side runs once: the points of every second show how steady it was.
+clients for RabbitMQ and ActiveMQ. Each side runs once: the points of every second show how steady
+it was.
 """

@@ -55,7 +55,7 @@ BROKER = """<beans xmlns="http://www.springframework.org/schema/beans"
 
 
 def provide() -> None:
-    """Install it. Raises SkidwayError without it."""
+    """Installs ActiveMQ if it is missing. Raises SkidwayError if that is not possible."""
     debian.provide("activemq", PACKAGES, "ActiveMQ is a peer")
 
 

@@ -136,7 +136,7 @@ def _figures() -> dict[str, Callable[[Series], float]]:
 
 
 def _keep(found: dict[str, Found]) -> None:
-    """Every point, as CSV."""
+    """Writes every point of every run to a CSV file."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "paper-series.csv").open("w", newline="") as out:
         writer = csv.writer(out)

@@ -2,8 +2,8 @@
 
 A durable queue of persistent messages, no publisher confirms, automatic acknowledgement: the
 paper's set-up. This module starts Erlang's port mapper (epmd) on a port of its own and on loopback,
-because the port mapper that the server would start listens on all addresses and goes on running
-after the server.
+because the port mapper that the server would start listens on all addresses and does not stop
+with the server.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAMPLE = re.compile(r"time ([\d.]+) s, (?:sent|received): (\d+) msg/s")
 
 
 def provide() -> None:
-    """Installs the server, and fetches its load generator. Raises SkidwayError without them."""
+    """Installs the server, and fetches its load generator. Raises SkidwayError if that fails."""
     debian.provide("rabbitmq-server", PACKAGES, "RabbitMQ is a peer")
     if not peers.is_complete(PERF_TEST):
         peers.fetch(PERF_TEST, peers.provide_maven())

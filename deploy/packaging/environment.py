@@ -45,7 +45,7 @@ def _compile(place: Path, staging: Path) -> None:
             *("--invalidation-mode", "unchecked-hash", "-s", str(staging), "-p", "/"),
             str(place / "lib"),
         ],
-        may_fail=True,  # some packages contain files for other Pythons
+        may_fail=True,  # some packages contain files that only other Pythons can compile
     )
 
 

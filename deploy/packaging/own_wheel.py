@@ -17,7 +17,7 @@ CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
 """A version in the normal form of PEP 440, without epoch. Directories and files are named after the
-version, so it must already have the form that pip normalizes it to."""
+version, so it must already have its normal form, which pip writes into the names of wheels."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 
@@ -27,7 +27,7 @@ class PackagingFailed(Exception):
 
 
 def project() -> dict[str, Any]:
-    """pyproject.toml, whole."""
+    """The whole content of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

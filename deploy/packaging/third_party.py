@@ -31,7 +31,8 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Packages that need not have the environment's version: our own, and those that only install."""
+"""Our own package, and packages that only install others: they need not have the environment's
+version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """The content of the folder; builds it anew for the dependencies of the wheel `own` if it is
-    out of date."""
+    """The content of the folder. If the folder is out of date, it is built anew for the
+    dependencies of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:

@@ -64,8 +64,8 @@ FILTERS: tuple[Callable[..., Any], ...] = (
 
 
 class FilterModule:
-    """As Ansible finds them: `skidway.fleet.<name>`."""
+    """The class in which Ansible looks for the filters, which it calls `skidway.fleet.<name>`."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """By name."""
+        """The functions of the filters, by the name of the filter."""
         return {each.__name__: each for each in FILTERS}

@@ -45,7 +45,7 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
     """For each cluster, the addresses of its brokers, or of an existing Kafka that the inventory
     names.
 
-    A cluster without either is left out.
+    A cluster that has neither brokers nor an existing Kafka is left out.
     """
     ours: dict[str, list[str]] = {}
     for host in brokers:
@@ -64,7 +64,7 @@ def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
 
 
 def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
-    """The server.N keys of an ensemble; none for a single server."""
+    """The server.N keys of an ensemble; empty for a single server."""
     if len(hosts) < 2:
         return {}
     return {
@@ -91,7 +91,8 @@ def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = N
     """The URL of a program's /health, from the settings `in_use`, or else from the host's
     variables.
 
-    The two differ while a changed inventory is applied host by host, and after a roll-back.
+    The settings in use and the variables differ while a changed inventory is applied host by host,
+    and after a roll-back.
     """
     settings = flat(in_use or host.get(f"{program}_settings") or {})
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])

@@ -55,8 +55,8 @@ def inventory_problems(
     groups: Groups,
     hosts: Mapping[str, HostVars],
 ) -> list[str]:
-    """All mistakes of the inventory, each as one sentence. The roles install nothing until it has
-    none."""
+    """All mistakes of the inventory, each as one sentence. While the inventory
+    has mistakes, the roles install nothing."""
     return [
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),

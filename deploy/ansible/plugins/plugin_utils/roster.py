@@ -9,14 +9,14 @@ from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 NAMED = 5
-"""A message has at most so many names."""
+"""A message names at most this many hosts."""
 
 
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's roster: the agents of the inventory, and, as retired, other hosts of the roster
-    `before`."""
+    """The audit's roster: the agents of the inventory. Hosts that are only in the roster `before`
+    stay in it as retired."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from .inventory import HostVars
 
 NAMED = 20
-"""At most so many messages are shown, because a wave may be a whole fleet."""
+"""At most this many messages are shown, because a wave may be a whole fleet."""
 
 
 def wave_problems(
