@@ -155,7 +155,7 @@ def test_batches_stay_below_the_limit() -> None:
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
     """In each partition the records of a file lie in the order of their positions in the file.
-    Later programs need that order to recognize repeats by their marks."""
+    Programs that read the topic need that order to recognize repeats by their marks."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))

@@ -248,7 +248,7 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the refused records whose fate is not known yet reach a limit, the agent stops
+    """When there are too many refused records whose fate is not known yet, the agent stops
     reading."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
@@ -266,8 +266,8 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if its agent, file and range match and no later record comes
-    before it. If a part of the log has expired, a later record may come before it, because it may
-    repeat an expired copy."""
+    before it. If a part of the log has expired, it counts as found even after a later record,
+    because it may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -199,8 +199,9 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """A log gets the inode that another log had before its compression. When the first log is
-    deleted, it is not taken for that other log, and its unread bytes are declared lost."""
+    """The application's log gets the inode that the web log had before it was compressed. When the
+    application's log is deleted, the agent does not take the web log's compressed file for it, and
+    declares its unread bytes lost."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -303,8 +304,8 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """An unseen generation that takes long to measure is read. Neither its age by then nor the
-    names that later rotations give it turn it into history, which is not read."""
+    """An unseen generation that takes long to measure is read. It does not count as history (which
+    is not read), although it is old by then and later rotations have renamed it."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")

@@ -45,8 +45,8 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory that gives an error is reported: it may hold files of which the agent does not
-    know."""
+    """A directory that cannot be listed is reported, because it may hold files of which the agent
+    does not know."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []

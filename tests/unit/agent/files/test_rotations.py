@@ -391,8 +391,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
     """A look finds another file at the path while a rotation is under way, and draws no conclusion
-    from it. After the next look the generation between the known file and that one is still
-    read."""
+    from it. After the next look the generation that was written between the known file and the new
+    one is still read."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -599,8 +599,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """An event reports a new path before any look. If its file is the oldest at the path, nothing
-    is declared lost. If a generation is older, other generations may be gone, and one loss is
+    """An event reports a new path before any look. If no generation is older than the file at this
+    path, nothing is declared lost. If one is older, other generations may be gone, and one loss is
     declared."""
     made = make()
     made.start()
@@ -680,8 +680,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """A generation whose time of change was set back (`touch -d`) is not read but declared, because
-    it may also be unpacked history."""
+    """A generation whose time of change was set back (`touch -d`) may just as well be unpacked
+    history. So it is not read, and is declared lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -712,8 +712,8 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
 
 
 def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: World) -> None:
-    """If the agent starts long after the clock was set back, the declared span still reaches back
-    to the file that the agent left alone."""
+    """If the agent starts long after the clock was set back, it leaves alone files that seem old.
+    The loss that it declares reaches back to the time of the oldest of them."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     written_ms = world.clock.time_ms()
@@ -809,8 +809,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The time of a topic's first start is kept, so that an agent that starts before the first seal
-    knows which generations are new."""
+    """The time at which the agent first read a topic is kept. If the agent starts again before the
+    topic's first seal, it knows by that time which generations are new."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

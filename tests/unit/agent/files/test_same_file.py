@@ -235,8 +235,8 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
-    """One look declares one loss for all files that vanished: it names one and counts the
-    others."""
+    """One look declares one loss for all files that vanished. The loss names one of them and the
+    number of the others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
@@ -375,7 +375,8 @@ def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> N
 
 
 def test_an_older_time_of_change_says_nothing() -> None:
-    """An older time of change declares nothing: a power loss or `touch` may set it."""
+    """If a file's time of change is older than before, no loss is declared, because a power loss or
+    `touch` may have set it."""
     world = made(knows_births=True)
     world.files.by_path[RUN].changed_ns -= 1_000_000_000
     world.settle()
@@ -384,8 +385,8 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write sets the time of change before the size, and may wait for the disk in between: a look
-    in this moment leads to no loss and no seal."""
+    """A write sets the time of change before the size, and may wait for the disk in between. A look
+    at such a moment leads to no loss and no seal."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -403,8 +404,8 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """Each write is waited for anew, even if no look saw the file between this write and the one
-    before."""
+    """The agent waits for each write anew, even if no look saw the file between this write and the
+    one before."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):

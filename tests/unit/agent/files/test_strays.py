@@ -231,8 +231,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports a copy before its original is cut, the copy is not read until then. How
-    many bytes of the original were read tells where the copy's unread bytes begin."""
+    """If an event reports a copy before its original is cut, the copy is not read until then. The
+    number of bytes that were read from the original tells where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -329,8 +329,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look asks for each name only a few times, however many logs and unrelated files come and
-    go."""
+    """A look asks the file system for each name only a few times, however many logs and unrelated
+    files come and go."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

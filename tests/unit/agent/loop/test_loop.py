@@ -475,8 +475,8 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """A file that is cut and grows beyond the position between two looks is noticed by the bytes
-    before the position, even with the same first bytes."""
+    """Between two looks a file is cut and grows beyond the position up to which it was read. The
+    agent notices it by the bytes before this position, even if the first bytes are the same."""
     world.files.append(A, header + b"old content, some of it\n")
     world.start()
     world.settle(5)
@@ -769,8 +769,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After the state was lost, only the file that lay there at the start counts as possibly read
-    twice. Later files with the same inode and header do not count as such."""
+    """After the state was lost, only the file that lies there when the agent starts counts as
+    possibly read twice. Later files with the same inode and header do not count as such."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()

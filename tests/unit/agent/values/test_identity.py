@@ -45,8 +45,8 @@ def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
 
 
 def test_a_position_without_evidence_is_doubtful() -> None:
-    """A position above 0 without evidence is doubtful: bytes that nothing proved once are not
-    trusted later."""
+    """A position above 0 without evidence is doubtful, because nothing proves that the bytes before
+    it are still the same."""
     guard = identity.Guard(0, 0)
     assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
     assert doubt(reader(OLD), len(OLD), 0, EVIDENCE[0], guard) is None

@@ -157,7 +157,7 @@ def test_a_short_tier_is_shown_with_its_reason() -> None:
 
 
 def test_a_bucket_is_shown_agent_by_agent() -> None:
-    """The page of a bucket shows each agent's part, down to checksums."""
+    """The page of a bucket shows each agent's part, with counts and checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert "by agent" in body
     assert "<small>7</small>" in body
@@ -264,7 +264,8 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
-    """A topic's row says when its rows were counted again, whether they agreed, and why not."""
+    """A topic's row says when the rows of its output were counted again, whether they agreed with
+    the counts, and if not, why."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
@@ -279,7 +280,7 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
 
 
 def test_older_buckets_are_on_the_next_page() -> None:
-    """A page has a limit; a link below it leads to the next page."""
+    """A page shows a limited number of buckets, and a link at its end leads to the next page."""
     ledger = _ledger(buckets=70)
     first = json.loads(_get(ledger, "/buckets.json")[2])
     assert (len(first["buckets"]), first["older_until"]) == (60, 600_000)
@@ -290,8 +291,8 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 @pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
 def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """A query parameter that should be a number and is none is refused with a sentence and status
-    400."""
+    """If a query parameter should be a number and is not, the request is refused with a sentence
+    and status 400."""
     status, _, body = _get(_ledger(), f"/buckets?{query}")
     assert status == 400
     assert body.strip()

@@ -94,7 +94,7 @@ def ask(
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
     """The command prints what it accepts. Until the acceptance is taken back, the report ends with
-    status 0 and counts it."""
+    status 0 and gives the number of accepted buckets."""
     assert ask("report")[0] == 1
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"

@@ -133,7 +133,7 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
     """A loss also counts against the buckets touched between the agent's look at its files and its
-    seal. Lines that were delivered or lost in that time may be newer than the look."""
+    seal. Lines that were delivered or lost between the two may have been written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [

@@ -121,8 +121,8 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """Two agents of one host ran side by side if their messages alternate, however many messages
-    are taken at once. After a lost or restored state messages do not alternate. Agents of other
-    hosts do not count."""
+    are taken at once. After a lost or restored state messages do not alternate. Messages of other
+    hosts' agents do not matter."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -138,8 +138,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """An agent that was heard after the newer one's first message is waited for though it is
-    silent; verdict and page name both."""
+    """If an agent was heard after the newer one's first message, the audit waits for it although it
+    is silent. Verdict and page name both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [

@@ -135,8 +135,8 @@ def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
 def test_a_changed_file_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A changed file is taken; while it is bad, the last good one holds and the problem is
-    reported."""
+    """A changed file is used. While the file is bad, the last good one stays in use and the problem
+    is reported."""
     clock = ManualClock()
     file = RosterFile(written(tmp_path), clock)
     assert len(file.entries) == 3

@@ -1,4 +1,4 @@
-"""The standing: one judgement over every bucket, old and new."""
+"""The standing: one summary of the verdicts on all buckets, old and new."""
 
 from __future__ import annotations
 

@@ -216,8 +216,8 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """All rules hold from the very moment when a bucket is due, so a short bucket is never
-    complete, not even for a moment."""
+    """All rules apply from the very moment when a bucket is due, so a bucket that lacks records is
+    never complete, not even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]

@@ -198,7 +198,7 @@ def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None
     where hdfs has counted more records than there are rows, or agents fewer."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
-    for times, origins in later:  # lines of a bucket that has rows, and of one without
+    for times, origins in later:  # one bucket has rows, the other has none
         output.agent.add(LOGS, times, origins)
     assert recount_report.is_good(output.compared())
     output.hdfs.add(LOGS, *later[1])
@@ -217,12 +217,12 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""Where the first ten rows lie."""
+"""The file in which the first ten rows lie."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """A file replaced by one with as many other rows is found: its bytes are not those that were
-    committed."""
+    """A file that was replaced by one with as many other rows is found, because its bytes are not
+    those that were committed."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -614,7 +614,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """An empty directory is not reported as good."""
+    """The recount of an empty directory is not reported as good."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
@@ -629,7 +629,7 @@ def test_an_output_that_cannot_be_is_refused(url: str) -> None:
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
     """Only the hours since a moment are read; older files are only listed, so that a nightly
-    recount costs one day's rows."""
+    recount reads only one day's rows."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)

@@ -143,8 +143,8 @@ def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """A parked fetch is answered at once when one of its partitions is dropped: the client needs
-    the error more than further bytes."""
+    """A parked fetch is answered at once when one of its partitions is dropped, because the client
+    needs the error more than further bytes."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1

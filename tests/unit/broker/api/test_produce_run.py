@@ -125,7 +125,7 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that differs ends the run: its answer comes after the answers of that run and
+    """A request that differs ends the run. Its answer comes after the answers of that run and
     before those of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)

@@ -21,8 +21,8 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The delay ends if no new member came in it; the members whose joining began the delay do not
-    count as new."""
+    """The wait ends after a delay in which no new member came. The members whose joining began the
+    delay do not count as new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)

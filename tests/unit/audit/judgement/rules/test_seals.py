@@ -62,7 +62,7 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
     """A seal does not prove what came between the agent's look at its files and the seal. A delta
-    in between may hold lines written after the look, and more of them may follow."""
+    in between may hold lines that were written after the look, and more such lines may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -134,8 +134,9 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """A seal of a topic made again also seals the old topic id: its young buckets become complete
-    or incomplete. Lines that come after the newest seal leave these buckets open."""
+    """After a topic was made again, a seal of the new topic also seals the old one, so the old
+    topic's young buckets become complete or incomplete. Lines that come after the newest seal leave
+    these buckets open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
