@@ -26,7 +26,7 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """A mirrored cluster without brokers raises ValueError: its mirror would silently copy
+    """A mirrored cluster without brokers raises ValueError, because its mirror would silently copy
     nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})

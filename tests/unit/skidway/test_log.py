@@ -95,7 +95,8 @@ def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
 
 
 def test_information_is_never_held_back(written: io.StringIO) -> None:
-    """Repeats of info events are all written: only errors and libraries are limited."""
+    """Repeats of info events are all written, because only errors and the events of libraries are
+    limited."""
     for _ in range(3):
         log.get("broker").info("segment_rolled")
     assert len(lines(written)) == 3

@@ -266,7 +266,7 @@ def test_a_static_member_comes_back_into_its_place() -> None:
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})
     world.stored()
-    assert world.join("b", instance_id="i") == {}  # not before it is stored
+    assert world.join("b", instance_id="i") == {}  # no answer before the change is stored
     said = world.stored()["b"]
     assert isinstance(said, Joined)
     assert (said.generation, said.members, said.leader) == (1, (), old)

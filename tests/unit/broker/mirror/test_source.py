@@ -557,7 +557,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     until_asked(logs)  # the source's first offset
     logs.client.serve()
     logs.client.deliver()
-    until_asked(logs)  # the question for the last offset; its answer comes late
+    until_asked(logs)  # the mirror asks for the last offset; the answer comes late
     logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()

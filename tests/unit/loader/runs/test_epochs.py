@@ -82,8 +82,8 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock that was set back an hour. Then only these 600 rows and later ones
-    count."""
+    loaded again by a clock that was set back an hour. Then the audit counts only these 600 rows and
+    later ones."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -103,7 +103,7 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
     """The new epoch is one above the highest epoch heard of this output, even if that epoch was
-    taken from a clock. Epochs of other outputs and tiers do not count."""
+    taken from a clock. Epochs of other outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -113,8 +113,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """Epochs that are published while tasks run, which may take hours, are taken into account,
-    because the audit topic is read to its end before the epoch is chosen."""
+    """Tasks may run for hours. Epochs that are published meanwhile are taken into account, because
+    the audit topic is read to its end before the epoch is chosen."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]

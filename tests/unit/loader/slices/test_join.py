@@ -1,4 +1,5 @@
-"""Corner cases of the joiner; tests/model compares it with the sequential rule."""
+"""Corner cases of the joiner; tests/model compares it with the sequential rule. The batch below is
+the last batch before the position at which the next load begins."""
 
 from __future__ import annotations
 
@@ -111,7 +112,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """The batch below is the last batch that was read: a slice inside of a gap has no batch."""
+    """The batch below is the last batch that was read, because a slice inside of a gap has no
+    batch."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

@@ -173,7 +173,8 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """A start keeps the staged files of an undecided load: its loader may still be alive."""
+    """A start keeps the staged files of an undecided load, because its loader may still be
+    alive."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -211,7 +212,7 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """A missing manifest in the chain stops the start: nothing is loaded on top of it."""
+    """A missing manifest in the chain stops the start, and nothing is loaded after it."""
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())

@@ -106,8 +106,8 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
     ],
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
-    """The probe for associations gets 404, with error_code and message: only then do serializers
-    with default settings go on."""
+    """The probe for associations gets 404, with error_code and message, because only then do
+    serializers with default settings go on."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 
