@@ -199,7 +199,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # only then the list is one of modules
+        if 2 * len(listed & modules) > len(listed):  # only then it is a list of modules
             assert not listed - modules
 
 

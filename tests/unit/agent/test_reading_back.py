@@ -190,7 +190,7 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
-    """Files whose records are being searched for are not read on. All other files are."""
+    """Files whose records are being searched for are not read on. All other files are read."""
     world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()

@@ -155,7 +155,7 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
     """A running agent uses the new partitions and limits of its topics and keeps the schemas' ids.
-    If a topic was made again, it uses nothing of the new topic, and reports it."""
+    If a topic was made again, the agent uses nothing of the new topic, and reports it."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

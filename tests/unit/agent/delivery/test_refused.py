@@ -266,7 +266,7 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if its agent, file and range match and no later record comes
-    before it. If a part of the log has expired, it counts as found even after a later record,
+    before it. If a part of the log has expired, the record counts as found even after a later one,
     because it may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []

@@ -199,7 +199,7 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """The application's log gets the inode that the web log had before it was compressed. When the
+    """The application's log gets the inode that the web log had before its compression. When the
     application's log is deleted, the agent does not take the web log's compressed file for it, and
     declares its unread bytes lost."""
     web = "/log/web/access.log"

@@ -681,7 +681,7 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
     """A generation whose time of change was set back (`touch -d`) may just as well be unpacked
-    history. So it is not read, and is declared lost."""
+    history. So it is not read but declared lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()

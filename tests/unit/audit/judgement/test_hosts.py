@@ -136,9 +136,9 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """The agent heard last may only have had a clock that was ahead. So an agent that began later
-    is required beside it, until that agent is silent. Until then a topic counts as sealed only when
-    both agents have sealed it."""
+    """An agent may seem to be heard last only because its clock was ahead. So an agent that began
+    later is required beside it, until this later agent is silent. Until then a topic counts as
+    sealed only when both agents have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),

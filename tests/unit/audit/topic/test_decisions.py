@@ -234,7 +234,7 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
     """An acceptance covers an expected host that never reported, if it was given when the host was
-    already expected. An acceptance from before does not cover the host."""
+    already expected. An earlier acceptance does not cover the host."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)

@@ -96,7 +96,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # (5, 99) = count and checksum: only they are accepted
+    [doubt] = found.findings  # 5 records, checksum 99: what an acceptance covers
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 

@@ -116,7 +116,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
     """Whether a later epoch makes up for a missing number is decided by the agent's own clock,
-    because that clock bounds event times. By our clock, its seal may have come long before."""
+    because that clock bounds event times. By our clock, that epoch's first seal may have come long
+    before the time that the seal names."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
