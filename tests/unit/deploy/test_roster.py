@@ -36,7 +36,7 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """Without asking, a run may retire up to a tenth of the roster, or one host if that is more."""
+    """Without asking, a run may retire up to a tenth of the roster, but at least one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""

@@ -159,7 +159,7 @@ def test_held_back_error_is_told_by_any_later_line() -> None:
 
 
 def test_memory_of_errors_is_bounded() -> None:
-    """Only a limited number of errors is remembered: the oldest is forgotten first."""
+    """Only a limited number of errors is remembered, and the oldest is forgotten first."""
     repeats = Repeats()
     for number in range(REMEMBERED_ERRORS_MAX + 5):
         repeats.admit(str(number), {}, 0.0)

@@ -78,7 +78,8 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     """The first copies of intents 1 and 2 arrive at offsets 4 and 5. Then the producer's id is
-    lost, and 1 is acknowledged at 6: the floor stays at or below the first copy of 2."""
+    lost, and intent 1 is acknowledged at offset 6. The floor stays at or below the first copy of
+    intent 2."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})

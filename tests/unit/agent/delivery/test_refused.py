@@ -43,7 +43,7 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """The first attempt arrived, its answer was lost, and the broker refuses the retry: then the
+    """The first attempt arrived, its answer was lost, and the broker refuses the retry. Then the
     line is counted once, and is not set apart."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)

@@ -173,7 +173,8 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
     """Two known generations are compressed while the agent is down, and each compressed file has
-    the inode of the other's plain file: each generation is read on in its own compressed file."""
+    the inode of the other's plain file. Nevertheless each generation is read on in its own
+    compressed file."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)

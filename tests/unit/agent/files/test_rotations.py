@@ -122,8 +122,8 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
-    """An empty generation is deleted and another log gets its inode: that log is read in its own
-    topic only."""
+    """An empty generation is deleted and another log gets its inode. The other log is read in its
+    own topic only."""
     web = "/log/web.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -413,7 +413,7 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """A file is deleted while the agent is down, and the log gets its inode: then the log's content
+    """A file is deleted while the agent is down, and the log gets its inode. Then the log's content
     shows that it is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
@@ -632,8 +632,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """A generation is read although it has the inode and the name of one that is gone: the kernel
-    and rotation reuse them."""
+    """A generation is read although it has the inode and the name of one that is gone, because the
+    kernel reuses inodes and rotation reuses names."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -657,7 +657,7 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the last look a compressed file was listed beside its plain file, which vanished before it
-    could be opened: the compressed file is read."""
+    could be opened. Then the compressed file is read."""
     read = world.files.list
 
     def listed_before(directory: str) -> list[tuple[str, int]]:

@@ -77,8 +77,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """The next run's log has the inode and the first lines of the deleted log: it is read from its
-    start, under the same or another name."""
+    """The next run's log has the inode and the first lines of the deleted log. The next log is read
+    from its start, under the same or another name."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")
@@ -107,8 +107,8 @@ def test_an_inode_taken_again_where_no_birth_is_known() -> None:
 
 
 def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
-    """A file that is not held open is deleted between two looks, and another file gets its inode:
-    that file is read whole."""
+    """A file that is not held open is deleted between two looks, and another file gets its inode.
+    The other file is read whole."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -358,7 +358,7 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` runs again while the agent is down, with the same first and last lines: then
+    """`job > job.log` runs again while the agent is down, with the same first and last lines. Then
     the line in between, which differs, is read."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))

@@ -960,8 +960,8 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """After `state give-up` the agent starts: the promised lines are declared uncertain, and later
-    ones go to the new topic."""
+    """After `state give-up` the agent starts. Then the promised lines are declared uncertain, and
+    later ones go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

@@ -145,7 +145,8 @@ def test_each_maximal_part_becomes_one_character() -> None:
 
 
 def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
-    """A schema without the boolean mark is refused: no record is changed without a mark."""
+    """A schema without the boolean mark is refused, because no record may be changed without a
+    mark."""
     words = (
         "source of topic logs: on_error: replace marks each record in the schema's field "
         "'encoding_replaced', and the schema has no boolean field of that name; "

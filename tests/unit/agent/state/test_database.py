@@ -124,7 +124,7 @@ def spoil(path: Path, at: int, size: int = 1) -> None:
 
 
 def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    """A damaged or missing database is refused: the agent never starts over by itself."""
+    """A damaged or missing database is refused, because the agent must not start over by itself."""
     open_state(tmp_path).close()
     path = tmp_path / database.DATABASE
     whole = path.read_bytes()

@@ -73,8 +73,8 @@ def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
-    """A collector whose own clock is wrong is unhealthy: it can judge neither which hosts are
-    silent nor which buckets are due."""
+    """A collector whose own clock is wrong is unhealthy, because it can judge neither which hosts
+    are silent nor which buckets are due."""
     collector = Collector(tmp_path)
     collector.hear(HOUR, HOUR, HOUR)
     is_well, detail = collector.health()

@@ -103,8 +103,8 @@ def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_text_from_outside_is_escaped(path: str) -> None:
-    """Pages escape host names and topics: anybody who can write to the audit topic can choose
-    them."""
+    """Pages escape host names and topics, because anybody who can write to the audit topic can
+    choose them."""
     _, _, body = _get(_ledger(source=NASTY), path)
     assert HOSTILE not in body
 
@@ -217,8 +217,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet has a limit: missed hosts come first, and hosts beyond the limit
-    are only counted."""
+    """The page of a large fleet shows a limited number of hosts. Missed hosts come first, and hosts
+    beyond the limit are only counted."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)

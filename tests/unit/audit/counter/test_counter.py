@@ -363,7 +363,7 @@ def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> 
 
 
 def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
-    """A damaged batch is never skipped: it stops its partition, and health says so."""
+    """A damaged batch is never skipped. It stops its partition, and health says so."""
     _append(site, LOGS, 0, 10)
     site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
     site.run()

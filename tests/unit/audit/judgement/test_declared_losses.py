@@ -227,8 +227,8 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
 
 
 def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
-    """A loss where nobody counted anything is listed once: of several adjoining windows, only the
-    one that holds the loss's bucket lists it."""
+    """A loss where nobody counted anything is listed once. Of several adjoining windows, only the
+    one that contains the loss's bucket lists it."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
     found = []

@@ -231,8 +231,8 @@ def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
 
 
 def test_an_announced_agent_is_expected_before_it_seals() -> None:
-    """An agent that announced a file is expected before its first seal: it may hold lines of any
-    bucket."""
+    """An agent that announced a file is expected before its first seal, because it may hold lines
+    of any bucket."""
     announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
     found = verdict([*good(), announcement])
     assert found.status is Status.OPEN
@@ -358,8 +358,8 @@ def test_several_hosts_share_one_reason() -> None:
 
 
 def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
-    """Records of an agent that never sent a message leave a bucket not complete: the agent tier is
-    missing, not zero."""
+    """Records of an agent that never sent a message keep a bucket from being complete, because the
+    agent tier's count is missing, and not zero."""
     messages = good()
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))

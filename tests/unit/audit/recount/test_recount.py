@@ -167,7 +167,7 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
 
 
 def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
-    """Files that still lie in staging count: the manifest has committed them."""
+    """Files that still lie in staging are recounted, because the manifest has committed them."""
     output.load(0, 10, moved=False)
     assert recount_report.is_good(output.compared())
 
@@ -298,7 +298,7 @@ def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
-    """A file that no manifest names is a fault: readers of the directory take its rows."""
+    """A file that no manifest names is a fault, because readers of the directory take its rows."""
     output.load(0, 10)
     path = f"{TOPIC}/{HOUR}/other.parquet"
     output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
@@ -343,8 +343,8 @@ def test_the_command_says_it_by_status_line_and_document(
 @promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
-    """A copied file, in its own hour or in another one, is named with its original: its rows are
-    there twice."""
+    """A copied file, in its own hour or in another one, is named with its original, because its
+    rows are there twice."""
     path = output.load(0, 10)
     output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
     fault = the_fault(output.recount())
@@ -353,8 +353,8 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
-    """A file of the same length with other bytes is not called a copy: moving it away would lose
-    its rows."""
+    """A file of the same length with other bytes is not called a copy, because moving it away would
+    lose its rows."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -461,7 +461,8 @@ def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
 
 
 def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
-    """A file that two manifests name is a fault: one of the two loads has no rows of its own."""
+    """A file that two manifests name is a fault, because one of the two loads has no rows of its
+    own."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.loads += 1
@@ -544,8 +545,8 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
-    """Side files are checked like rows: damaged or missing marks would drop lines or double them at
-    the next load."""
+    """Side files are checked like rows, because damaged or missing marks would drop lines or double
+    them at the next load."""
     output.load(0, 10)
     output.loads += 1
     side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"

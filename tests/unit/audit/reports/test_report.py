@@ -127,7 +127,7 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """A time outside of the calendar is shown in milliseconds: other producers may send any
+    """A time outside of the calendar is shown in milliseconds, because other producers may send any
     number."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"

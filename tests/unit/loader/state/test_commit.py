@@ -131,8 +131,8 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
-    """When the answer to a creation is lost, the manifest is read back: the load is committed once,
-    whether or not the manifest had been created."""
+    """When the answer to a creation is lost, the manifest is read back. So the load is committed
+    once, whether or not the manifest had been created."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened

@@ -91,7 +91,8 @@ def test_requests_with_a_body(
 
 
 def test_the_body_that_libserdes_sends(registry: Registry) -> None:
-    """libserdes can register: its body is the schema alone, with its own content type."""
+    """libserdes can register, although its body is the schema alone, with a content type of its
+    own."""
     headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "User-Agent": "libserdes"}
     path = "/subjects/t-value/versions"
     assert registry.good("POST", path, {"schema": SCHEMA}, headers=headers) == {"id": 1}

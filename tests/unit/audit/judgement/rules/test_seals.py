@@ -88,8 +88,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """An ordinary seal after a last word takes it back: the agent runs again and may send more
-    lines."""
+    """An ordinary seal after a last word takes it back, because the agent runs again and may send
+    more lines."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN

@@ -32,8 +32,8 @@ from support.promises import promise
 
 @promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
-    """Without a counter no bucket of records without origin is complete: only the loader has
-    counted them."""
+    """Without a counter no bucket of records without origin is complete, because only the loader
+    has counted them."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     found = verdict([delta(HDFS, 1, count(agent=0))], policy)
     assert found.status is Status.UNKNOWN
@@ -176,8 +176,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
-    """A counter that began late or has a gap leaves a bucket unknown: only offsets show which
-    records are missing."""
+    """A counter that began late or has a gap leaves a bucket unknown, because only offsets show
+    which records are missing."""
     messages = from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
     assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
