@@ -107,8 +107,8 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not fit may be in any later bucket of the rejects, and may be lost there,
-    too."""
+    """A line that does not fit may be in any later bucket of the rejects, or may be lost in such a
+    bucket."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 

@@ -63,7 +63,7 @@ def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> N
 
 
 def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
-    """An offset acknowledged before an intent was sent lies below the intent's floor, even if no
+    """An offset acknowledged before an intent was sent is lower than the intent's floor, even if no
     checkpoint has written it yet."""
     files, made = Files(1, 2), progress()
     made.sent([Departure(P, (1,))])

@@ -87,8 +87,8 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """If a generation whose file id was closed gets other bytes, and as many as before, they are
-    read, and a loss declares what may have been written in between."""
+    """If a generation whose file id was closed gets other bytes, and as many as before, the new
+    bytes are read, and a loss declares what may have been written in between."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -149,8 +149,8 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """Generations made since the last seal, which no agent can have seen, are read after the
-    start."""
+    """Generations made while the agent is down, after its last seal, are read when it starts
+    again."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)

@@ -256,8 +256,8 @@ def test_one_look_declares_one_loss() -> None:
 
 
 def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
-    """Unread bytes that were cut off behind the position are declared lost, although the file is
-    longer than what was read."""
+    """If unread bytes after the position are cut off, they are declared lost, although the file is
+    still longer than what was read."""
     world = World(settings(raw()))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -299,7 +299,7 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a second cut the agent reads on behind the bytes that it provably has read since the
+    """After a second cut the agent reads on after the bytes that it provably has read since the
     first cut. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
@@ -320,8 +320,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """If a file is found, cut and written anew before its first reading, its first file id gets no
-    bytes, and the old bytes are declared lost."""
+    """If a file is found, and is cut and written anew before the agent first reads it, its first
+    file id gets no bytes, and the old bytes are declared lost."""
     world = World(settings(raw()))
     world.start()
     world.settle()

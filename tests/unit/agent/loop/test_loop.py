@@ -349,8 +349,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """A file that was at rest long before its rotation is closed, too, and no descriptor stays
-    open."""
+    """A file is closed after its rotation even if it was at rest long before, and no descriptor
+    stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)

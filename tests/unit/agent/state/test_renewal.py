@@ -64,8 +64,8 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """An open file is read on under a new id, so that no line is taken for a repeat of one that the
-    newer state sent. The counts that the copy had not sent yet are dropped."""
+    """An open file is read on under a new id, so that no line is taken for a repeat of a line that
+    the newer state sent. The counts that the copy had not sent yet are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]

@@ -39,7 +39,8 @@ MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
     ],
 )
 def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
-    """A file with other bytes than those that were read is noticed and never read on."""
+    """If a file has other bytes than the bytes that were read, the agent notices it and never reads
+    the file on."""
     reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
     assert reason is None if words is None else words in str(reason)
 

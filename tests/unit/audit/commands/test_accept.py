@@ -142,8 +142,8 @@ def test_a_range_takes_what_is_there(ask: Ask) -> None:
 
 
 def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --name an acceptance has the login name, even behind sudo, where everybody is
-    root."""
+    """Without --name an acceptance has the login name, even if the command runs under sudo, where
+    everybody is root."""
     monkeypatch.setenv("SUDO_USER", "grace")
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert "accepted by grace (x)" in ask("report")[1]

@@ -152,7 +152,7 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
     _append(site, LOGS, 0, 10)
     site.counter.turn(0)  # counts them and commits the counts
     _append(site, LOGS, 10, 10)
-    site.counter.turn(0)  # it counts but does not commit: too early
+    site.counter.turn(0)  # it counts, but does not commit yet
     site.start()
     site.run()
     assert _counted(site.deltas()) == 20
@@ -346,7 +346,7 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
-    """At each start the counter compares the batch just below the position. A diverged log stops
+    """At each start the counter compares the batch just before the position. A diverged log stops
     its own partition only, and health names it."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)

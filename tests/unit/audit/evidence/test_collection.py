@@ -45,8 +45,8 @@ def _counted(ledger: Ledger) -> int:
 
 
 def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
-    """The collector reads its own audit topic and mirrored ones; a message that comes from both
-    counts once."""
+    """The collector reads its own audit topic and mirrored ones; a message that comes from both is
+    counted once."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     cluster.create("other")

@@ -172,7 +172,7 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """The least lag of a window counts, because messages may wait on their way. After a clock was
+    """Of a window the least lag is used, because messages may wait on their way. After a clock was
     set, its windows begin anew."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
@@ -261,8 +261,8 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """A loader that publishes an earlier run's counts does not seem to have a slow clock, because
-    the time of sending counts. If the record lacks that time, the message says nothing about the
-    clock."""
+    the lag is computed from the time of sending. If the record lacks that time, the message says
+    nothing about the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)

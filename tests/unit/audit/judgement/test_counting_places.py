@@ -1,4 +1,4 @@
-"""Which counts hold where a counter or a loader began a new epoch."""
+"""Which counts are used where a counter or a loader began a new epoch."""
 
 from __future__ import annotations
 

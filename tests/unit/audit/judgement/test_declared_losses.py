@@ -92,8 +92,8 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
-    """A loss counts against every bucket that its agent touched since its seal. When a log of
-    yesterday is read today and a record is refused for good, nobody knows the record's time, but
+    """A loss counts against every bucket that its agent touched since its seal. For example, a log
+    of yesterday is read today and a record is refused for good. Nobody knows the record's time, but
     the records beside it were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
@@ -207,8 +207,8 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If an agent is retired by its id, an expected host still needs another agent. Until that one
-    reports, nobody has read the host's logs."""
+    """If an agent is retired by its id, an expected host still needs another agent. Until the other
+    agent reports, nobody has read the host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),

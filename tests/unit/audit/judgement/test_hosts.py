@@ -194,8 +194,8 @@ def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
 
 
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
-    """If an agent's message number came with two contents, its seals from that number on do not
-    count, because a copy may have sent them."""
+    """If an agent's message number came with two contents, its seals from that number on are
+    ignored, because a copy may have sent them."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
     said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
     for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):

@@ -86,8 +86,8 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
-    """Hosts of the settings are added to those of the file in every cluster; a host retired by
-    either is retired."""
+    """Hosts of the settings are added to the file's hosts in every cluster. A host that the
+    settings or the file retire is retired."""
     loaded = settings.load(
         AuditSettings,
         None,

@@ -174,7 +174,7 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
     """Every summary names the offsets that no counter could read, even in a topic where nobody
     counted anything, because records without origin leave no other trace. A gap that two counters
-    name counts once."""
+    name is counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

@@ -130,7 +130,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A version that knows the schema reads each partition again from the offset at which the first
-    such message may lie. No message is lost, and what was read twice counts once."""
+    such message may lie. No message is lost, and a message that is read twice is counted once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})

@@ -432,8 +432,8 @@ def _of_output(message: Delta, root: Path) -> Delta:
 
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
-    """Rows behind a link to a directory are found, because readers follow the link. A link back to
-    its own directory is not followed."""
+    """If a link leads to a directory, the rows in that directory are found, because readers follow
+    the link. A link back to its own directory is not followed."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)

@@ -317,8 +317,8 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
-    """Where every place that could confirm an agent's count is retired and short, the bucket is not
-    complete."""
+    """Where every place that could confirm an agent's count is retired and lacks records, the
+    bucket is not complete."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN

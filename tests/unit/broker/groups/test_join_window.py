@@ -31,7 +31,7 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
 
 def test_who_came_prolongs_the_delay_once() -> None:
     """If members come during a delay, the group waits for one more delay. If nobody new comes
-    during that one, the wait is over."""
+    during this further delay, the wait is over."""
     window = JoinWindow(3.0)
     window.open(100.0, 60.0, was_empty=True)
     window.arrived()

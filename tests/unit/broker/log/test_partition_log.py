@@ -221,8 +221,8 @@ class FullDisk:
 def test_a_full_disk_takes_nothing_by_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """After a failed write, file, offsets, indexes and producers are as before, and the next write
-    succeeds."""
+    """After a failed write, file, offsets, indexes and producers are as they were before the write,
+    and the next write succeeds."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0))
     append(log, batch(b"a", producer_id=1, epoch=0, sequence=0))
     before = stored(tmp_path)

@@ -1,5 +1,5 @@
-"""The epoch of an output is above every epoch that was ever published, and never comes from a
-clock."""
+"""The epoch of an output is higher than every epoch that was ever published for it, and never comes
+from a clock."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -
 def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
-    """If messages have expired from the audit topic, the new epoch is above the number of messages
-    ever sent, because each epoch has at least one message."""
+    """If messages have expired from the audit topic, the new epoch is higher than the number of
+    messages ever sent, because each epoch has at least one message."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))

@@ -46,7 +46,7 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """Failed runs (one left a topic behind, another could not begin) record their own status and
+    """Failed runs (one did not finish a topic, another could not begin) record their own status and
     keep the time of the last success."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)

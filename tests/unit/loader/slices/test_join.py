@@ -33,7 +33,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """Only a slice that begins below the marks before it runs again, with those marks."""
+    """Only a slice with a record that begins below the marks of the slices before it runs again,
+    with these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)

@@ -188,8 +188,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If the state is lost at each start, each agent's counts are in doubt from its beginning up to
-    its first seal, and no longer."""
+    """If a host's state is lost at each start of the agent, each new agent's counts are in doubt
+    from its beginning up to its first seal, and no longer."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]

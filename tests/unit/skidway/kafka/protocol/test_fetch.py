@@ -256,7 +256,7 @@ def test_order_is_kept() -> None:
 
 
 def test_sessionless_by_default() -> None:
-    """A fetch has no session by default, and neither has an answer."""
+    """By default, a fetch and its answer have no session."""
     request = Fetch([], 500, 1, 1000)
     assert (request.session_id, request.session_epoch) == (0, -1)
     frame = joined(fetch_response.write_response(7, 7, []))
