@@ -87,9 +87,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """If a line's bucket is not listed, the next listed bucket within ten minutes has the verdict,
-    because a loss is listed in the bucket in which it was declared, which comes after the buckets
-    that lost all their lines."""
+    """If a line's bucket is not listed, the line is judged by the next listed bucket within ten
+    minutes. The reason is that a loss is listed in the bucket in which it was declared, and this
+    bucket comes after the buckets that lost all their lines."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),

@@ -19,8 +19,8 @@ from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
-    """A record's origin covers the line with its terminator; its value leaves the terminator
-    out."""
+    """A record's origin covers the line with its terminator. The record's value does not contain
+    the terminator."""
     found = records(press(recipe(), reading(b"one\r\n\ntwo")))
     assert [(datum_text(r.value), r.first, r.length) for r in found] == [
         ("one", 100, 5), ("", 105, 1), ("two", 106, 3)

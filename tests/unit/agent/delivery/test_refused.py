@@ -143,7 +143,7 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
     """While the refused record's partition cannot be read, the agent names the partition and does
-    not decide what became of the line; once it can be read, the line is found."""
+    not decide what became of the line. Once the partition can be read, the line is found."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -158,8 +158,8 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """After a start the promised line is sent again and refused at once; the agent finds the copy
-    that the previous process sent."""
+    """After a start of the agent the promised line is sent again and refused at once. The agent
+    then finds the copy that the previous process sent."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -207,8 +207,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash the agent sends the other records of the refused line's intent, which go to
-    another topic and had not arrived; only the refused line is lost."""
+    """After a crash the agent sends the other records of the refused line's intent. They go to
+    another topic and had not arrived. Only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")

@@ -84,7 +84,7 @@ def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
 
 def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
     """With `delaycompress` a compressed file keeps the file id of the plain one, whether the agent
-    runs or is down, and nothing is read again or declared."""
+    runs or is down, and nothing is read again or declared lost."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"next" + LONG)
@@ -136,7 +136,7 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
     """A file that cannot be decompressed is named and holds the seal for a minute, because it may
-    still be written; then it is declared lost."""
+    still be written. After that minute it is declared lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -353,7 +353,7 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
     """A compressed file that begins like the known one, but has fewer bytes than were promised, is
-    another file; the promised bytes are sent from the right one."""
+    another file. The promised bytes are sent from the right file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -280,7 +280,7 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
     """If a look in the middle of a rotation finds the path empty, the newest generation that it saw
-    beside the path proves later that none is missing."""
+    beside the path proves later that no generation is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -427,8 +427,9 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """A log is truncated while the agent is down. The copy beside it is read on, no line twice, and
-    a loss declares the bytes that may have been written between the copy and the truncation."""
+    """A log is truncated while the agent is down. The copy beside it is read on, without reading a
+    line twice, and a loss declares the bytes that may have been written between the copy and the
+    truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -617,7 +618,7 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
-    """Other files that come and go in the directory do not hold the log's seal."""
+    """Other files that come and go in the directory do not hold up the log's seal."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()

@@ -46,8 +46,8 @@ def world() -> World:
 
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
-    """Every byte is acknowledged; a last line without a line end arrives once the file stands
-    still."""
+    """Every byte is acknowledged; a last line without a line end arrives once nobody writes to the
+    file any more."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -437,8 +437,8 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """The loss of a file that vanished unread has no end, because nobody saw its length; it begins
-    at the position that was read."""
+    """The loss of a file that vanished unread begins at the position up to which the file was read.
+    The loss has no end, because nobody saw the file's length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -701,8 +701,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that vanishes between the scan and its opening delays only the seal of that scan; the
-    next scan finds out what became of the file."""
+    """A file that vanishes between the scan and its opening delays only the seal that waits for
+    that scan's files. The next scan finds out what became of the file."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan

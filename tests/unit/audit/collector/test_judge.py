@@ -76,8 +76,8 @@ def test_block_by_block_is_everything_at_once(seed: int) -> None:
 
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a start a large store takes several steps; until they are done, the report says how
-    much is not judged yet, and names no time up to which a topic is complete."""
+    """When the judge starts, a large store takes several steps. Until they are done, the report
+    says how much is not judged yet, and names no time up to which a topic is complete."""
     site = Site()
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)

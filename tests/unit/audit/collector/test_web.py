@@ -240,7 +240,7 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
     """An old bucket that is not complete stays in the overview's sentence, however many newer ones
-    are complete; its topic's row links to it."""
+    are complete. The row of its topic links to the bucket."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]

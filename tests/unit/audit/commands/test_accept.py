@@ -310,8 +310,8 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Decisions are published in order; each leaves the outbox once all in-sync replicas have
-    it."""
+    """Decisions are published in order. Each decision is removed from the outbox once all in-sync
+    replicas have it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
     outbox = MemoryOutbox([messages.encode(each) for each in said])

@@ -223,7 +223,7 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
     """Waiting for a host that no roster names and nobody heard is a usage error; a host that only
-    the roster names counts as late."""
+    the roster names is shown as late."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])

@@ -278,7 +278,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
     """No bucket between a lost agent's last seal and the new agent's first message is complete,
-    even where the new agent counted all of it, unless the old agent sent its last word."""
+    even if the new agent counted all of it. The bucket can be complete only if the old agent sent
+    its last word."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
@@ -334,8 +335,9 @@ def test_a_topic_made_again_is_another_topic() -> None:
     [Roster(), Roster([RosterEntry("web1"), RosterEntry("web2")]), roster("web1", "web2")],
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
-    """A host that had a topic is waited for when the topic is made again, until the host seals the
-    new topic or is retired, because it may hold lines for the new topic."""
+    """When a topic is made again, the audit waits for each host that had the old topic, because the
+    host may hold lines for the new one. It waits until the host seals the new topic or is
+    retired."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (

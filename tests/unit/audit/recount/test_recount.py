@@ -515,8 +515,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """Buckets loaded during a recount are left to the next one, which judges them; this recount
-    judges all other buckets."""
+    """A recount judges all buckets except those that are loaded while it runs. These are judged by
+    the next recount."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()

@@ -54,8 +54,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Buckets that are too young to be due are no fault, unless the caller requires that all are
-    complete; a report without any bucket is not good."""
+    """Buckets that are too young to be due are no fault, unless the caller requires that all
+    buckets are complete. A report without any bucket is not good."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status

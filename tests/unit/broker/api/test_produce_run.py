@@ -140,8 +140,8 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run does not take a bad batch, which is neither stored nor counted; the good batches around
-    it are stored."""
+    """A run does not take a bad batch. The bad batch is neither stored nor counted, and the good
+    batches around it are stored."""
     broker.learn(1)
     bad = batch()
     bad[-1] ^= 1

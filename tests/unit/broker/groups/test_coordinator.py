@@ -317,8 +317,9 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """If consumers of our own register in ZooKeeper after the broker looked for them, no member of
-    the new generation gets an assignment, and all members have to join again."""
+    """If consumers of our own register in ZooKeeper just after the broker looked for such
+    consumers, no member of the new generation gets an assignment, and all members have to join
+    again."""
     world = World()
     world.loaded()
     world.join()

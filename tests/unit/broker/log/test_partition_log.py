@@ -55,7 +55,7 @@ def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
 
 
 def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
-    """A flush covers what was appended before it began; later batches wait for the next one."""
+    """A flush covers what was appended before it began; later batches wait for the next flush."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     running = log.begin_flush()

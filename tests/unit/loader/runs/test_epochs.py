@@ -205,7 +205,7 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was made again, an output may begin a lower epoch. The collector, which
-    knows the higher one, then calls no bucket complete, because it cannot tell which counts are
+    knows the higher epoch, then calls no bucket complete, because it cannot tell which counts are
     right."""
     loading.write(900)
     loading.say(said_by(8))

@@ -99,8 +99,8 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A start looks only at the newest load and at staged files, and costs the same however many
-    loads there are; the recount finds deleted files of older loads."""
+    """A start looks only at the newest load and at staged files, so it costs the same however many
+    loads there are. Deleted files of older loads are found by the recount."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
