@@ -446,7 +446,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """A state of the previous format keeps its offsets, marks and numbers; the counter now adds the
+    """A state of the previous format keeps its offsets, marks and numbers, and the counter adds the
     bucket size to it."""
     _append(site, LOGS, 0, 10)
     site.run()
