@@ -140,7 +140,8 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_documents_wrap_at_120_characters() -> None:
-    """Only tables, code, and lines without a space to break at may be longer."""
+    """Lines of documents have at most 120 characters. Only tables, code, and lines without a space
+    to break at may be longer."""
     long = []
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -198,7 +199,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # only then the list is one of modules
+        if 2 * len(listed & modules) > len(listed):  # only then it is a list of modules
             assert not listed - modules
 
 
@@ -249,8 +250,8 @@ def knows(nouns: Any, command: str) -> bool:
 
 
 def requirements(extra: str | None) -> set[str]:
-    """The packages that an extra requires, or without an extra the project; our own extras are left
-    out."""
+    """The packages that an extra requires, or that the project requires if no extra is given. Our
+    own extras are left out."""
     given = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
     return {re.split(r"[<>=\[]", each)[0] for each in given} - {"skidway"}
 

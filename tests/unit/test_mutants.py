@@ -1,5 +1,5 @@
-"""The list of mutants is current: the code that each one replaces exists, and so do the tests it
-names."""
+"""The list of mutants is current: the code that each mutant replaces exists, and the tests that it
+names exist."""
 
 from __future__ import annotations
 

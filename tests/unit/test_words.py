@@ -21,8 +21,8 @@ HERE = "tests/unit/test_words.py"
 
 
 def test_private_words_are_not_used() -> None:
-    """No private word occurs in code or documents: only its author understands it, and nobody can
-    search for it."""
+    """No private word occurs in code or documents, because only its author understands it, and
+    nobody can search for it."""
     word = re.compile(rf"(?<![a-z])({'|'.join(PRIVATE)})s?(?![a-z])", re.IGNORECASE)
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True

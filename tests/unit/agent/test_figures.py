@@ -26,8 +26,8 @@ def a_world(topic: str, **source: Any) -> World:
 
 
 def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
-    """Rejected lines and bytes count by data topic and reason; the bytes are the file's, with
-    terminators."""
+    """Rejected lines and bytes are counted by data topic and reason. The bytes are those in the
+    file, with line terminators."""
     world = a_world("figures-rejected", max_line_bytes=64)
     world.files.append(A, b"good\n\xff\n\xfe\xfe\r\n" + b"x" * 65 + b"\n")
     world.start()

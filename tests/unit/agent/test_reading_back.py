@@ -127,7 +127,7 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 
 
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
-    """Rejected records that are found count for the rejected topic and as rejected in the
+    """Rejected records that are found are counted for the rejected topic, and as rejected in the
     ledger."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)
     picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
@@ -190,7 +190,7 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
-    """Only files with records that are searched for are not read on; other files are read."""
+    """Files whose records are being searched for are not read on. All other files are read."""
     world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()
@@ -277,8 +277,8 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
-    """Of a deleted file, bytes found on the broker count, and the others are declared lost with
-    their range."""
+    """Bytes of a deleted file that are found on the broker are counted as delivered, and its other
+    bytes are declared lost with their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()

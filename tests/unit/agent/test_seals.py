@@ -157,8 +157,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """A delivered, rotated file that is unreadable at the start holds the seal only until it can be
-    looked at."""
+    """If a delivered, rotated file is unreadable when the agent starts, it holds the seal only
+    until it can be looked at."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

@@ -82,8 +82,8 @@ def test_what_cannot_work_is_refused_before_it_runs(
 
 @pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
 def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
-    """A topic named *.rejected is refused: the audit would take it for a topic of rejects, and its
-    lines could mix with another topic's rejects."""
+    """A topic named *.rejected is refused, because the audit would take it for a topic of rejects,
+    and its lines could mix with another topic's rejects."""
     more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)
@@ -100,8 +100,8 @@ def test_a_schema_file_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> None:
-    """A schema with a required field that the parser does not fill is refused: every line would be
-    rejected."""
+    """A schema with a required field that the parser does not fill is refused, because every line
+    would be rejected."""
     schema = tmp_path / "s.avsc"
     schema.write_text(
         '{"type": "record", "name": "r", "fields": [{"name": "other", "type": "string"}]}'

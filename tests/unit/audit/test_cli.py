@@ -43,7 +43,8 @@ def test_a_complete_store_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_short_tier_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A report on a store with a short tier ends with 1, and its JSON has the reason."""
+    """A report on a store in which a tier lacks records ends with 1, and its JSON has the
+    reason."""
     _store(tmp_path, records=3)
     arguments = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker", "--json"]
     assert main(arguments) == 1

@@ -49,8 +49,8 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
-    """An answer is not cached if an object was replaced while it was made: nobody knows from which
-    it was made."""
+    """An answer is not cached if an object was replaced while the answer was made, because nobody
+    knows from which object it was made."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}

@@ -85,7 +85,7 @@ def test_a_stop_completes_everything() -> None:
 
 def test_what_waits_is_bounded() -> None:
     """The number of watched partitions has a limit, because operations outlive their connections. A
-    forgotten operation does not count any more."""
+    forgotten operation is no longer counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

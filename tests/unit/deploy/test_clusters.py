@@ -26,7 +26,7 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """A mirrored cluster without brokers raises ValueError: its mirror would silently copy
+    """A mirrored cluster without brokers raises ValueError, because its mirror would silently copy
     nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
@@ -79,8 +79,8 @@ def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
 
 
 def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter() -> None:
-    """A text in place of a list is split at commas, as the programs split it; the inventory check
-    refuses it (test_problems)."""
+    """A text in place of a list is split at commas, as the programs split it. (The inventory check
+    refuses such a text; see test_problems.)"""
     texts = {"dc1": {"mirrored_topics": "nginx, auth"}, "offline": {"mirrors": "dc1"}}
     assert clusters.mirror_sources(texts, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092", "topics": ["nginx", "auth"]}

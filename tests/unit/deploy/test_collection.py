@@ -60,8 +60,8 @@ def test_every_option_has_type_and_description(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_variables_have_the_prefix_of_their_role(role: str) -> None:
-    """A role's variables begin with its name, or with the fleet's or the shared steps' prefix:
-    ansible-lint does not check this."""
+    """A role's variables begin with its name, or with the fleet's or the shared steps' prefix. This
+    is tested because ansible-lint does not check it."""
     found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
     assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
 
@@ -79,8 +79,8 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
-    """A role's first step checks the installed version, whichever tags are given or skipped:
-    without that check a run could switch versions, and nothing would switch them back."""
+    """A role's first step checks the installed version, whichever tags are given or skipped.
+    Without that check a run could switch versions, and nothing would switch them back."""
     path = COLLECTION / "roles" / program / "tasks" / "main.yml"
     first, *others = yaml.safe_load(path.read_text())
     assert first["ansible.builtin.import_role"]["tasks_from"] == "version"

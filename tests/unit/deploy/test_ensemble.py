@@ -62,8 +62,8 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """An order is refused in which new servers could form a quorum alone: their empty history would
-    then become the valid one."""
+    """An order is refused in which new servers could form a quorum alone, because their empty
+    history would then become the valid one."""
     assert said in ordered(*seen)
 
 

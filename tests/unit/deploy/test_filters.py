@@ -11,13 +11,13 @@ _ASKED = re.compile(r"\|\s*skidway\.fleet\.(\w+)")
 
 
 def test_every_filter_that_is_asked_for_is_there_and_none_is_for_nobody() -> None:
-    """Every filter skidway.fleet.<name> that a role uses exists, and each one is used: a missing
-    filter stops a play half way."""
+    """Every filter skidway.fleet.<name> that a role uses exists, because a missing filter stops a
+    play half way. Each filter is used."""
     paths = [*COLLECTION.rglob("*.yml"), *COLLECTION.rglob("*.j2")]
     asked = {name for path in paths for name in _ASKED.findall(path.read_text())}
     assert set(fleet.FilterModule().filters()) == asked
 
 
 def test_no_two_filters_have_one_name() -> None:
-    """No two filters have the same name: the later one would replace the other."""
+    """No two filters have the same name, because the later one would replace the other."""
     assert len(fleet.FilterModule().filters()) == len(fleet.FILTERS)

@@ -52,8 +52,8 @@ def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
 
 
 def test_a_host_is_of_one_cluster() -> None:
-    """A host in two groups cluster_<name> is reported: Ansible would silently take the cluster
-    whose name sorts last."""
+    """A host in two groups cluster_<name> is reported, because Ansible would silently take the
+    cluster whose name sorts last."""
     hosts = [host("a.b", skidway_cluster="dc2", agent_sources=[{"topic": "t"}])]
     hosts += [host("b1", skidway_cluster="dc1", broker_id=1)]
     groups = {"agents": ["a.b"], "cluster_dc1": ["a.b", "b1"], "cluster_dc2": ["a.b"]}
@@ -84,7 +84,7 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 
 def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
-    """A needed service without a group or an address is reported: otherwise the first program that
+    """A needed service without a group or an address is reported. Otherwise the first program that
     needs it would refuse its configuration in the middle of the playbook."""
     hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
     groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}

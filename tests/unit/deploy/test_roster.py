@@ -17,7 +17,7 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
-    """The roster keeps every host: the audit must tell a silent host from a retired one."""
+    """The roster keeps every host, because the audit must tell a silent host from a retired one."""
     app1 = host("app1", skidway_cluster="dc1", agent_sources=[{"topic": "b"}, {"topic": "a"}])
     app2 = host("app2", skidway_cluster="dc1", agent_settings={"sources": [{"topic": "c"}]})
     both = roster.roster(None, [app2, app1], CLUSTERS)
@@ -36,7 +36,7 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """A run retires up to a tenth of the roster, and at least one host, without asking."""
+    """Without asking, a run may retire up to a tenth of the roster, but at least one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""
@@ -48,8 +48,8 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
     """If too many hosts are missing from the inventory, that is a problem. Its sentence names these
-    hosts, and the option that confirms their retirement. Hosts that are retired already do not
-    count."""
+    hosts, and the option that confirms their retirement. Hosts that are retired already are not
+    counted."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said

@@ -28,8 +28,8 @@ def test_a_wheel_that_is_not_there_is_named() -> None:
 
 
 def test_other_content_under_the_same_version_is_refused() -> None:
-    """A wheel with the same version but other content is refused: pip would take it for installed
-    and leave the old code."""
+    """A wheel with the same version but other content is refused, because pip would take it for
+    installed and leave the old code."""
     with pytest.raises(ValueError, match=r"skidway==0\.2\.0 .* new version"):
         versions.wheels_for(REQUIREMENTS, WHEELS, ["skidway==0.2.0 --hash=sha256:cc\n"])
 
@@ -47,8 +47,8 @@ MANIFEST = {"version": "1.0", "python": "3.11", "implementation": "CPython", "pl
     ],
 )
 def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
-    """Wheels for another Python are refused before anything is changed; pip would only say that it
-    finds no wheel."""
+    """Wheels for another Python are refused before anything is changed, because pip would only say
+    that it finds no wheel."""
     said = versions.python_problem(found, MANIFEST, "/usr/bin/python3")
     assert (said == "") is good
     assert good or f"/usr/bin/python3 here is {found}" in said

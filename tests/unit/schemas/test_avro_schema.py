@@ -466,7 +466,8 @@ def test_a_sentence_shows_little_of_a_large_value() -> None:
 
 @pytest.mark.parametrize("key", ["default", "mine"])
 def test_values_nested_too_deeply_are_refused(key: str) -> None:
-    """Values nested more than 100 levels deep are refused: later readers may have less stack."""
+    """Values nested more than 100 levels deep are refused, because later readers may have less
+    stack."""
 
     def nested(levels: int) -> Any:
         value: Any = 0

@@ -24,7 +24,8 @@ from skidway.schemas.client import (
 
 
 class Scripted:
-    """A transport that answers from a list, the last answer again and again, and notes requests."""
+    """A transport that gives the answers of a list, then the last one again and again, and notes
+    the requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)

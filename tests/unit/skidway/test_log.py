@@ -95,7 +95,8 @@ def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
 
 
 def test_information_is_never_held_back(written: io.StringIO) -> None:
-    """Repeats of info events are all written: only errors and libraries are limited."""
+    """Repeats of info events are all written, because only errors and the events of libraries are
+    limited."""
     for _ in range(3):
         log.get("broker").info("segment_rolled")
     assert len(lines(written)) == 3
@@ -158,7 +159,7 @@ def test_held_back_error_is_told_by_any_later_line() -> None:
 
 
 def test_memory_of_errors_is_bounded() -> None:
-    """Only a limited number of errors is remembered: the oldest is forgotten first."""
+    """Only a limited number of errors is remembered, and the oldest is forgotten first."""
     repeats = Repeats()
     for number in range(REMEMBERED_ERRORS_MAX + 5):
         repeats.admit(str(number), {}, 0.0)

@@ -108,7 +108,8 @@ def test_missing_java_matters_only_where_spark_is_installed(
 def test_noexec_temporary_directory_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A temporary directory on a noexec mount is advice: Java cannot load libraries from it."""
+    """A temporary directory on a noexec mount is judged advice, because Java cannot load libraries
+    from it."""
     assert machine.executable_temporary(tmp_path).verdict == "good"
     stat = os.statvfs(tmp_path)
 

@@ -16,7 +16,8 @@ from skidway.telemetry import host_and_port
     ],
 )
 def test_address_without_host_is_loopback(listen: str, expected: tuple[str, int]) -> None:
-    """An address without a host means loopback: by default nothing listens beyond the machine."""
+    """An address without a host means loopback, so by default nothing listens beyond the
+    machine."""
     assert host_and_port(listen) == expected
 
 

@@ -131,8 +131,8 @@ class TestSystemd:
         assert "ProtectHomes" in said.stderr
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), not
-        0.5."""
+        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), and
+        refuses it at 0.5."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

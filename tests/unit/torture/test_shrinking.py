@@ -25,14 +25,15 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """If no shorter schedule fails again, the one that did fail is kept, in its order: it may have
-    failed by chance."""
+    """If no shorter schedule fails again, the one that did fail is kept, in its order, because it
+    may have failed by chance."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 
 
 def test_no_more_runs_than_wanted() -> None:
-    """Shrinking stops after the given number of runs: each takes as long as its schedule."""
+    """Shrinking stops after the given number of runs, because each run takes as long as its
+    schedule."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

@@ -87,9 +87,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """If a line's bucket is not listed, the next listed bucket within ten minutes has the verdict,
-    because a loss is listed in the bucket in which it was declared, which comes after the buckets
-    that lost all their lines."""
+    """If a line's bucket is not listed, the line is judged by the next listed bucket within ten
+    minutes. The reason is that a loss is listed in the bucket in which it was declared, and this
+    bucket comes after the buckets that lost all their lines."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -100,15 +100,15 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """If a bucket is listed, its own verdict counts, and not that of a later bucket, nor that of a
-    later bucket of rejects."""
+    """If a bucket is listed, its lines are judged by its own verdict, and not by that of a later
+    bucket or of a later bucket of rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not fit may be in any later bucket of the rejects, and may be lost there,
-    too."""
+    """A line that does not fit may be in any later bucket of the rejects, or may be lost in such a
+    bucket."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -177,8 +177,9 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """A bucket's gravest verdict counts, including that of its rejects. A loss covers a span of
-    buckets, and some of them may have all their lines. These false alarms are listed separately."""
+    """A bucket is judged by its gravest verdict, which may be that of its rejects. A loss covers a
+    span of buckets, and some of them may have all their lines. These false alarms are listed
+    separately."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

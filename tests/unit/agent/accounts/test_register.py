@@ -47,8 +47,8 @@ def ended(world: World) -> None:
 
 @promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
-    """A file is closed when all its records are acknowledged, and not as soon as it was read to its
-    end, because a closure says that no more records come."""
+    """A file is not closed as soon as it was read to its end, but only when all its records are
+    acknowledged, because a closure says that no more records come."""
     ended(world)
     world.settle(3)
     assert closures(world) == [8]

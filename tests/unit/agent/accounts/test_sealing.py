@@ -23,7 +23,7 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
-    """A seal waits until every byte noted for it is acknowledged, also in a file to which nobody
+    """A seal waits until every byte noted for it is acknowledged, even in a file to which nobody
     writes any more. It does not wait for bytes that are written later."""
     growing = tracked(1, 10, 20)
     ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
@@ -58,8 +58,8 @@ def test_bytes_behind_a_limit_are_not_waited_for() -> None:
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    """Of the unreadable files that hold a topic's seal at most five are named, and no file of
-    another topic is named."""
+    """If unreadable files hold back a topic's seal, the agent names at most five of them, and no
+    file of another topic."""
     unreadable = {"t": {f"/p{index}": "denied" for index in range(9)}}
     assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
     assert len(sealing.held_back_by("t", unreadable)) == 5

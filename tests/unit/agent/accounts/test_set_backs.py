@@ -24,7 +24,7 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """After the clock was set back, the greater time that it showed before is used for a topic,
     because an unread line may have that time. It is used until the agent sends a seal of the topic
-    whose sizes were noted after the set-back."""
+    for which it looked at the files after the set-back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")

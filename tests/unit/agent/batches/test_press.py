@@ -19,8 +19,8 @@ from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
-    """A record's origin covers the line with its terminator; its value leaves the terminator
-    out."""
+    """A record's origin covers the line with its terminator. The record's value does not contain
+    the terminator."""
     found = records(press(recipe(), reading(b"one\r\n\ntwo")))
     assert [(datum_text(r.value), r.first, r.length) for r in found] == [
         ("one", 100, 5), ("", 105, 1), ("two", 106, 3)
@@ -155,7 +155,7 @@ def test_batches_stay_below_the_limit() -> None:
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
     """In each partition the records of a file lie in the order of their positions in the file.
-    Later programs need that order to recognize repeats by their marks."""
+    Programs that read the topic need that order to recognize repeats by their marks."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))

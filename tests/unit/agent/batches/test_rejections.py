@@ -9,8 +9,8 @@ def line(first: int, reason: str = "no-match") -> RejectedLine:
 
 
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
-    """Each rejected line is logged once, in a summary: how many of each reason, and where the first
-    one lies."""
+    """Each rejected line is logged once, in a summary that says how many lines were rejected for
+    each reason, and where the first of them lies."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
@@ -23,8 +23,8 @@ def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
 
 
 def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
-    """A topic that rejects more than the configured share of its lines is named, unless it had only
-    a few lines."""
+    """A topic that rejects more than the configured share of its lines is reported, unless it had
+    only a few lines."""
     rejections = Rejections(0.5)
     rejections.saw("few", 0, [line(1)], 0.0)
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)

@@ -127,7 +127,7 @@ def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() 
 
 
 def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
-    """A registered schema that the parser cannot fill is refused at the start."""
+    """A registered schema that the parser cannot fill is refused when the agent starts."""
     source = SourceSettings(
         topic="a",
         paths=["/x"],
@@ -154,8 +154,8 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """A running agent takes over new partitions and limits and keeps the schemas' ids. It takes
-    nothing from a topic that was made again, and reports that topic."""
+    """A running agent uses the new partitions and limits of its topics and keeps the schemas' ids.
+    If a topic was made again, the agent uses nothing of the new topic, and reports it."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

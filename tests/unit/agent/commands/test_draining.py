@@ -35,7 +35,8 @@ def drained(directory: Path, **others: Any) -> str:
 
 def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
     """An empty state directory shows that no agent ever ran. A missing directory (unmounted disk,
-    wrong state.dir), or a log without its database, is refused."""
+    wrong state.dir) is refused. SQLite's log without the database to which it belongs is refused as
+    well."""
     assert "no agent ever ran" in drained(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StateRefused, match="there is no directory"):

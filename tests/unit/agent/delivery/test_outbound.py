@@ -86,7 +86,7 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
 
 def test_what_came_back_is_sent_before_what_waited() -> None:
     """Batches that the producer gave back are sent before a batch that still waits for room in the
-    producer's buffer, because readers drop records out of order."""
+    producer's buffer, because readers drop records that come out of order."""
     sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
     assert not sending.outbound.has_room
     sending.brokers.refuses = lambda record: record.first == 2

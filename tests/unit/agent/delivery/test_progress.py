@@ -63,7 +63,7 @@ def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> N
 
 
 def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
-    """An offset acknowledged before an intent was sent lies below the intent's floor, even if no
+    """An offset acknowledged before an intent was sent is lower than the intent's floor, even if no
     checkpoint has written it yet."""
     files, made = Files(1, 2), progress()
     made.sent([Departure(P, (1,))])
@@ -78,7 +78,8 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     """The first copies of intents 1 and 2 arrive at offsets 4 and 5. Then the producer's id is
-    lost, and 1 is acknowledged at 6: the floor stays at or below the first copy of 2."""
+    lost, and intent 1 is acknowledged at offset 6. The floor stays at or below the first copy of
+    intent 2."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -110,7 +111,7 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
     """The floor is the lowest floor of all waiting intents. Here intent 1 is sent before intent 2
-    is acknowledged, and intent 3 after it."""
+    is acknowledged, and intent 3 afterwards."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

@@ -85,8 +85,8 @@ def test_what_came_behind_later_records_is_missing() -> None:
 
 
 def test_records_that_overlap_are_doubtful() -> None:
-    """Records that overlap, because they were made in two ways or lie in two partitions, are
-    doubtful: readers count all of them."""
+    """Records may overlap if they were made in two ways or lie in two partitions. Such records are
+    doubtful, because readers count all of them."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
@@ -111,8 +111,8 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
-    """Every record of an intent goes to a partition in the intent's reach, whatever the line holds
-    and wherever it begins."""
+    """An intent's reach is the set of partitions in which the agent searches for its records. Every
+    record goes to one of them, whatever the line holds and wherever it begins."""
     key = "line" if partitioning == "key" else None
     made = recipe(partitions=4, partitioning=partitioning, key=key, **regex("(?P<line>[^x].*)"))
     data = b"".join(b"%s%d\n" % (b"x" if i % 7 == 0 else b"a", i) for i in range(400))

@@ -43,7 +43,7 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """The first attempt arrived, its answer was lost, and the broker refuses the retry: then the
+    """The first attempt arrived, its answer was lost, and the broker refuses the retry. Then the
     line is counted once, and is not set apart."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
@@ -143,7 +143,7 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
     """While the refused record's partition cannot be read, the agent names the partition and does
-    not decide what became of the line; once it can be read, the line is found."""
+    not decide what became of the line. Once the partition can be read, the line is found."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -158,8 +158,8 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """After a start the promised line is sent again and refused at once; the agent finds the copy
-    that the previous process sent."""
+    """After a start of the agent the promised line is sent again and refused at once. The agent
+    then finds the copy that the previous process sent."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -207,8 +207,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash the agent sends the other records of the refused line's intent, which go to
-    another topic and had not arrived; only the refused line is lost."""
+    """After a crash the agent sends the other records of the refused line's intent. They go to
+    another topic and had not arrived. Only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -248,7 +248,7 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the refused records whose fate is not known yet reach a limit, the agent stops
+    """When there are too many refused records whose fate is not known yet, the agent stops
     reading."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
@@ -266,8 +266,8 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if its agent, file and range match and no later record comes
-    before it. If a part of the log has expired, a later record may come before it, because it may
-    repeat an expired copy."""
+    before it. If a part of the log has expired, the record counts as found even after a later one,
+    because it may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -18,8 +18,8 @@ def test_a_partition_that_nobody_acknowledges_is_named() -> None:
 
 
 def test_who_has_nothing_on_its_way_is_not_silent() -> None:
-    """A partition with nothing on its way is not silent; its time begins anew with its next
-    batch."""
+    """A partition with nothing on its way is not silent. The seconds of its silence are counted
+    anew from its next batch."""
     silences = Silences()
     silences.look([ONE], [], 0.0)
     silences.look([], [ONE], 1.0)

@@ -84,7 +84,7 @@ def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
 
 def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
     """With `delaycompress` a compressed file keeps the file id of the plain one, whether the agent
-    runs or is down, and nothing is read again or declared."""
+    runs or is down, and nothing is read again or declared lost."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"next" + LONG)
@@ -136,7 +136,7 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
     """A file that cannot be decompressed is named and holds the seal for a minute, because it may
-    still be written; then it is declared lost."""
+    still be written. After that minute it is declared lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -173,7 +173,8 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
     """Two known generations are compressed while the agent is down, and each compressed file has
-    the inode of the other's plain file: each generation is read on in its own compressed file."""
+    the inode of the other's plain file. Nevertheless each generation is read on in its own
+    compressed file."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)
@@ -199,8 +200,9 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """A log gets the inode that another log had before its compression. When the first log is
-    deleted, it is not taken for that other log, and its unread bytes are declared lost."""
+    """The application's log gets the inode that the web log had before its compression. When the
+    application's log is deleted, the agent does not take the web log's compressed file for it, and
+    declares its unread bytes lost."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -303,8 +305,8 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """An unseen generation that takes long to measure is read. Neither its age by then nor the
-    names that later rotations give it turn it into history, which is not read."""
+    """An unseen generation that takes long to measure is read. It does not count as history (which
+    is not read), although it is old by then and later rotations have renamed it."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")
@@ -351,7 +353,7 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
     """A compressed file that begins like the known one, but has fewer bytes than were promised, is
-    another file; the promised bytes are sent from the right one."""
+    another file. The promised bytes are sent from the right file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -68,8 +68,8 @@ def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
-    """A plain file named like a compressed one is read as it is: its first bytes show that it is
-    not compressed."""
+    """A plain file named like a compressed one is read as it is, because its first bytes show that
+    it is not compressed."""
     path = tmp_path / "app.log.gz"
     path.write_bytes(b"plain\n")
     host = OperatingSystem()

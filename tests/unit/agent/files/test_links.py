@@ -166,7 +166,7 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
     """If the clock is set back between two looks, a file that a link led to in between may seem
     older than the look before, or younger than the link's present target. A running agent reads
-    this file. An agent that was down declares as lost what it cannot know of."""
+    this file. An agent that was down may not find the file, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):

@@ -120,8 +120,8 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """Files of a deleted directory are not waited for: the directory above the deleted one lies on
-    the files' device, so no file system is missing."""
+    """The agent does not wait for files of a deleted directory. The directory above it lies on the
+    files' device, so no file system is missing."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)

@@ -23,8 +23,8 @@ from support.promises import promise
     ],
 )
 def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) -> None:
-    """*, ? and [...] match within a name, ** matches directories below; hidden names need a pattern
-    with a dot."""
+    """*, ? and [...] match within a name, ** matches subdirectories at any depth; hidden names need
+    a pattern with a dot."""
     assert Pattern(pattern).means(path) is means
 
 
@@ -45,8 +45,8 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory that gives an error is reported: it may hold files of which the agent does not
-    know."""
+    """A directory that cannot be listed is reported, because it may hold files of which the agent
+    does not know."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []
@@ -58,7 +58,7 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
     """A directory that may not be searched is reported, whether or not the pattern has a wildcard,
     because nobody knows whether the file is there."""
-    (tmp_path / "closed").symlink_to("x" * 300)  # looking below it gives an error
+    (tmp_path / "closed").symlink_to("x" * 300)  # looking for names below this link gives an error
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []
     assert [path.startswith(f"{tmp_path}/closed") for path, _ in unreadable] == [True]

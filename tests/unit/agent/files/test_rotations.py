@@ -87,8 +87,8 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """If a generation whose file id was closed gets other bytes, and as many as before, they are
-    read, and a loss declares what may have been written in between."""
+    """If a generation whose file id was closed gets other bytes, and as many as before, the new
+    bytes are read, and a loss declares what may have been written in between."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -122,8 +122,8 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
-    """An empty generation is deleted and another log gets its inode: that log is read in its own
-    topic only."""
+    """An empty generation is deleted and another log gets its inode. The other log is read in its
+    own topic only."""
     web = "/log/web.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -149,8 +149,8 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """Generations made since the last seal, which no agent can have seen, are read after the
-    start."""
+    """Generations made while the agent is down, after its last seal, are read when it starts
+    again."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -280,7 +280,7 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
     """If a look in the middle of a rotation finds the path empty, the newest generation that it saw
-    beside the path proves later that none is missing."""
+    beside the path proves later that no generation is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -391,8 +391,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
     """A look finds another file at the path while a rotation is under way, and draws no conclusion
-    from it. After the next look the generation between the known file and that one is still
-    read."""
+    from it. After the next look the generation that was written between the known file and the new
+    one is still read."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -413,7 +413,7 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """A file is deleted while the agent is down, and the log gets its inode: then the log's content
+    """A file is deleted while the agent is down, and the log gets its inode. Then the log's content
     shows that it is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
@@ -427,8 +427,9 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """A log is truncated while the agent is down. The copy beside it is read on, no line twice, and
-    a loss declares the bytes that may have been written between the copy and the truncation."""
+    """A log is truncated while the agent is down. The copy beside it is read on, without reading a
+    line twice, and a loss declares the bytes that may have been written between the copy and the
+    truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -599,8 +600,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """An event reports a new path before any look. If its file is the oldest at the path, nothing
-    is declared lost. If a generation is older, other generations may be gone, and one loss is
+    """An event reports a new path before any look. If no generation is older than the file at this
+    path, nothing is declared lost. If one is older, other generations may be gone, and one loss is
     declared."""
     made = make()
     made.start()
@@ -617,7 +618,7 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
-    """Other files that come and go in the directory do not hold the log's seal."""
+    """Other files that come and go in the directory do not hold up the log's seal."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()
@@ -632,8 +633,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """A generation is read although it has the inode and the name of one that is gone: the kernel
-    and rotation reuse them."""
+    """A generation is read although it has the inode and the name of one that is gone, because the
+    kernel reuses inodes and rotation reuses names."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -657,7 +658,7 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the last look a compressed file was listed beside its plain file, which vanished before it
-    could be opened: the compressed file is read."""
+    could be opened. Then the compressed file is read."""
     read = world.files.list
 
     def listed_before(directory: str) -> list[tuple[str, int]]:
@@ -680,8 +681,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """A generation whose time of change was set back (`touch -d`) is not read but declared, because
-    it may also be unpacked history."""
+    """A generation whose time of change was set back (`touch -d`) may just as well be unpacked
+    history. So it is not read but declared lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -712,8 +713,8 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
 
 
 def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: World) -> None:
-    """If the agent starts long after the clock was set back, the declared span still reaches back
-    to the file that the agent left alone."""
+    """If the agent starts long after the clock was set back, it leaves alone files that seem old.
+    The loss that it declares reaches back to the time of the oldest of them."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     written_ms = world.clock.time_ms()
@@ -809,8 +810,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The time of a topic's first start is kept, so that an agent that starts before the first seal
-    knows which generations are new."""
+    """The time at which the agent first read a topic is kept. If the agent starts again before the
+    topic's first seal, it knows by that time which generations are new."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

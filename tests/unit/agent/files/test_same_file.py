@@ -77,8 +77,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """The next run's log has the inode and the first lines of the deleted log: it is read from its
-    start, under the same or another name."""
+    """The next run's log has the inode and the first lines of the deleted log. The next log is read
+    from its start, under the same or another name."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")
@@ -107,8 +107,8 @@ def test_an_inode_taken_again_where_no_birth_is_known() -> None:
 
 
 def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
-    """A file that is not held open is deleted between two looks, and another file gets its inode:
-    that file is read whole."""
+    """A file that is not held open is deleted between two looks, and another file gets its inode.
+    The other file is read whole."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -235,8 +235,8 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
-    """One look declares one loss for all files that vanished: it names one and counts the
-    others."""
+    """One look declares one loss for all files that vanished. The loss names one of them and the
+    number of the others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
@@ -256,8 +256,8 @@ def test_one_look_declares_one_loss() -> None:
 
 
 def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
-    """Unread bytes that were cut off behind the position are declared lost, although the file is
-    longer than what was read."""
+    """If unread bytes after the position are cut off, they are declared lost, although the file is
+    still longer than what was read."""
     world = World(settings(raw()))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -299,7 +299,7 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a second cut the agent reads on behind the bytes that it provably has read since the
+    """After a second cut the agent reads on after the bytes that it provably has read since the
     first cut. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
@@ -320,8 +320,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """If a file is found, cut and written anew before its first reading, its first file id gets no
-    bytes, and the old bytes are declared lost."""
+    """If a file is found, and is cut and written anew before the agent first reads it, its first
+    file id gets no bytes, and the old bytes are declared lost."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -358,7 +358,7 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` runs again while the agent is down, with the same first and last lines: then
+    """`job > job.log` runs again while the agent is down, with the same first and last lines. Then
     the line in between, which differs, is read."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))
@@ -375,7 +375,8 @@ def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> N
 
 
 def test_an_older_time_of_change_says_nothing() -> None:
-    """An older time of change declares nothing: a power loss or `touch` may set it."""
+    """If a file's time of change is older than before, no loss is declared, because a power loss or
+    `touch` may have set it."""
     world = made(knows_births=True)
     world.files.by_path[RUN].changed_ns -= 1_000_000_000
     world.settle()
@@ -384,8 +385,8 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write sets the time of change before the size, and may wait for the disk in between: a look
-    in this moment leads to no loss and no seal."""
+    """A write sets the time of change before the size, and may wait for the disk in between. A look
+    at such a moment leads to no loss and no seal."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -403,8 +404,8 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """Each write is waited for anew, even if no look saw the file between this write and the one
-    before."""
+    """The agent waits for each write anew, even if no look saw the file between this write and the
+    one before."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):

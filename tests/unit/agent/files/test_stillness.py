@@ -23,7 +23,7 @@ def test_two_looks_shortly_one_after_the_other_prove_nothing() -> None:
 
 
 def test_names_that_change_are_waited_for() -> None:
-    """Names that change are waited for over many looks: a busy host renames slowly."""
+    """Names that change are waited for over many looks, because a busy host renames slowly."""
     before = Restless(0.0, NAMES, 0)
     for look in range(1, 100):
         now = look * RESTLESS_S / 200

@@ -125,7 +125,8 @@ def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: bool) -> None:
-    """A job writes the same bytes in each run and its log is rotated: every run is delivered."""
+    """A job writes the same bytes in each run and its log is rotated. The lines of every run are
+    delivered."""
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     for _ in range(3):
         if is_down:
@@ -149,7 +150,7 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """A program creates two logs, and a source names one of them: only that one is read, and
+    """A program creates two logs, and a source names one of them. Only the named log is read, and
     nothing is declared lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
@@ -231,8 +232,8 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports a copy before its original is cut, the copy is not read until then. How
-    many bytes of the original were read tells where the copy's unread bytes begin."""
+    """If an event reports a copy before its original is cut, the copy is not read until then. The
+    number of bytes that were read from the original tells where the copy's unread bytes begin."""
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()
@@ -250,7 +251,7 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
     """The agent skipped a copy, which was then deleted. The next log gets the copy's inode and is
-    rotated before a look: it is read, not skipped."""
+    rotated before a look. Nevertheless this log is read, not skipped."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()
@@ -329,8 +330,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look asks for each name only a few times, however many logs and unrelated files come and
-    go."""
+    """A look asks the file system for each name only a few times, however many logs and unrelated
+    files come and go."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

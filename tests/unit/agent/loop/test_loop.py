@@ -46,8 +46,8 @@ def world() -> World:
 
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
-    """Every byte is acknowledged; a last line without a line end arrives once the file stands
-    still."""
+    """Every byte is acknowledged; a last line without a line end arrives once nobody writes to the
+    file any more."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -349,8 +349,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """A file that was at rest long before its rotation is closed, too, and no descriptor stays
-    open."""
+    """A file is closed after its rotation even if it was at rest long before, and no descriptor
+    stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -437,8 +437,8 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """The loss of a file that vanished unread has no end, because nobody saw its length; it begins
-    at the position that was read."""
+    """The loss of a file that vanished unread begins at the position up to which the file was read.
+    The loss has no end, because nobody saw the file's length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -475,8 +475,8 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """A file that is cut and grows beyond the position between two looks is noticed by the bytes
-    before the position, even with the same first bytes."""
+    """Between two looks a file is cut and grows beyond the position up to which it was read. The
+    agent notices it by the bytes before this position, even if the first bytes are the same."""
     world.files.append(A, header + b"old content, some of it\n")
     world.start()
     world.settle(5)
@@ -701,8 +701,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that vanishes between the scan and its opening delays only the seal of that scan; the
-    next scan finds out what became of the file."""
+    """A file that vanishes between the scan and its opening delays only the seal that waits for
+    that scan's files. The next scan finds out what became of the file."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -769,8 +769,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After the state was lost, only the file that lay there at the start counts as possibly read
-    twice. Later files with the same inode and header do not count as such."""
+    """After the state was lost, only the file that lies there when the agent starts counts as
+    possibly read twice. Later files with the same inode and header do not count as such."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -960,8 +960,8 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """After `state give-up` the agent starts: the promised lines are declared uncertain, and later
-    ones go to the new topic."""
+    """After `state give-up` the agent starts. Then the promised lines are declared uncertain, and
+    later ones go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

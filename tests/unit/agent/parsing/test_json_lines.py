@@ -91,7 +91,7 @@ def test_a_line_without_a_required_member_is_left_to_the_codec() -> None:
 
 
 def test_times_come_from_members() -> None:
-    """A line without its time member has no time; one whose time does not parse is rejected."""
+    """A line without its time member has no time. A line whose time does not parse is rejected."""
     parsed = parse(
         '{"n": 1, "text": "2020-01-02T00:00:00Z"}', '{"n": 2}', '{"n": 3, "text": "soon"}',
         time_fields=["text"], time_format=TimeFormat("rfc3339"),

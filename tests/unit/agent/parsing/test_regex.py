@@ -116,7 +116,7 @@ def test_patterns_that_cannot_work_are_refused(pattern: str, words: str) -> None
 
 
 def test_a_schema_that_the_groups_do_not_fill_is_refused() -> None:
-    """A schema with a required field that no group fills is refused: every line would be
+    """A schema with a required field that no group fills is refused, because every line would be
     rejected."""
     schema = pa.schema([("a", pa.string()), ("b", pa.string())])
     with pytest.raises(ConfigurationRefused, match="'b'"):

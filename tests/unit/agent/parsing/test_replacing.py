@@ -136,8 +136,8 @@ def test_text_is_left_as_it_is() -> None:
 
 
 def test_each_maximal_part_becomes_one_character() -> None:
-    """As Unicode recommends, a cut-off sequence becomes one U+FFFD, and so does each byte that
-    begins no sequence."""
+    """As Unicode recommends, a cut-off sequence becomes one U+FFFD, and each byte that begins no
+    sequence becomes one as well."""
     lines = pa.array([b"\xe2\x82", b"\xff\xfe", b"\xed\xa0\x80"], pa.binary())
     found, bad = repaired(lines)
     assert [value.decode() for value in found.to_pylist()] == ["\ufffd" * n for n in (1, 2, 3)]
@@ -145,7 +145,8 @@ def test_each_maximal_part_becomes_one_character() -> None:
 
 
 def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
-    """A schema without the boolean mark is refused: no record is changed without a mark."""
+    """A schema without the boolean mark is refused, because no record may be changed without a
+    mark."""
     words = (
         "source of topic logs: on_error: replace marks each record in the schema's field "
         "'encoding_replaced', and the schema has no boolean field of that name; "

@@ -124,7 +124,7 @@ def spoil(path: Path, at: int, size: int = 1) -> None:
 
 
 def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    """A damaged or missing database is refused: the agent never starts over by itself."""
+    """A damaged or missing database is refused, because the agent must not start over by itself."""
     open_state(tmp_path).close()
     path = tmp_path / database.DATABASE
     whole = path.read_bytes()
@@ -140,8 +140,8 @@ def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
 
 @promise("2 corrupt state")
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
-    """SQLite checks all pages at the start, so damage in any page is noticed before the state is
-    used."""
+    """When the agent starts, SQLite checks all pages, so damage in any page is noticed before the
+    state is used."""
     state, changes = open_state(tmp_path), Changes()
     for number in range(200):
         changes.put_message(number, bytes(200))

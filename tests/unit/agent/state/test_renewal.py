@@ -1,4 +1,4 @@
-"""An older copy of a state that was adopted goes on under new file ids."""
+"""If an older copy of the state is adopted, the agent reads its files on under new file ids."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """An open file is read on under a new id, so that no line is taken for a repeat of one that the
-    newer state sent. The counts that the copy had not sent yet are dropped."""
+    """An open file is read on under a new id, so that no line is taken for a repeat of a line that
+    the newer state sent. The counts that the copy had not sent yet are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -100,8 +100,8 @@ def test_a_state_that_is_the_newest_goes_on_as_it_is(
 
 
 def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
-    """Newer messages are looked for only at the first start after the adoption; later ones are the
-    agent's own."""
+    """The agent looks for newer messages only at its first start after the adoption, because
+    messages that come later are its own."""
     renew(state, Newest(1, 17, 0))
     again = open_state(tmp_path)
     renew(again, Newest(2, 5, 0))
@@ -110,8 +110,8 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """After two adoptions in a row the first one's number counts, because nothing was read or sent
-    in between."""
+    """After two adoptions in a row the message number that the first one stored is used, because
+    nothing was read or sent in between."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -80,7 +80,7 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
     """A subject that the registry does not know is refused, as `run` does; an unreachable registry
-    is reported and no error."""
+    is reported, but is no error."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()

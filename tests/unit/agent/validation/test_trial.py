@@ -61,8 +61,8 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_a_format_that_changed_in_the_middle_is_seen() -> None:
-    """The first and the last lines are tried, each line once; the last lines are named by their
-    byte position, because their line number is unknown."""
+    """The first and the last lines of a file are tried, each line once. The last lines are named by
+    their byte position, because their line number is unknown."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n" * 8 + b"bad\n" * 2 + b"wor")
     assert (tried(files).lines, tried(files).rejected) == (10, 2)

@@ -39,14 +39,15 @@ MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
     ],
 )
 def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
-    """A file with other bytes than those that were read is noticed and never read on."""
+    """If a file has other bytes than the bytes that were read, the agent notices it and never reads
+    the file on."""
     reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
     assert reason is None if words is None else words in str(reason)
 
 
 def test_a_position_without_evidence_is_doubtful() -> None:
-    """A position above 0 without evidence is doubtful: bytes that nothing proved once are not
-    trusted later."""
+    """A position above 0 without evidence is doubtful, because nothing proves that the bytes before
+    it are still the same."""
     guard = identity.Guard(0, 0)
     assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
     assert doubt(reader(OLD), len(OLD), 0, EVIDENCE[0], guard) is None

@@ -73,8 +73,8 @@ def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
-    """A collector whose own clock is wrong is unhealthy: it can judge neither which hosts are
-    silent nor which buckets are due."""
+    """A collector whose own clock is wrong is unhealthy, because it can judge neither which hosts
+    are silent nor which buckets are due."""
     collector = Collector(tmp_path)
     collector.hear(HOUR, HOUR, HOUR)
     is_well, detail = collector.health()
@@ -110,8 +110,8 @@ def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
 
 
 def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
-    """Metrics and verdicts follow a changed roster without a restart; a bad roster changes nothing
-    and is reported."""
+    """When the roster changes, metrics and verdicts follow it without a restart. A bad roster is
+    reported and changes nothing."""
     roster = tmp_path / "roster.yml"
     roster.write_text("hosts: [{host: app1, cluster: dc1}]")
     collector = Collector(tmp_path, roster_file=roster)

@@ -62,7 +62,8 @@ class Site:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
     """Judging block by block gives the same verdicts as judging everything at once, whichever
-    buckets there are, whichever of them lack records, and when counts change in between."""
+    buckets there are, and whichever of them lack records. That is so even if counts change in
+    between."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -75,8 +76,8 @@ def test_block_by_block_is_everything_at_once(seed: int) -> None:
 
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a start a large store takes several steps; until they are done, the report says how
-    much is not judged yet, and names no time up to which a topic is complete."""
+    """When the judge starts, a large store takes several steps. Until they are done, the report
+    says how much is not judged yet, and names no time up to which a topic is complete."""
     site = Site()
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)
@@ -96,8 +97,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change in an old block is seen after some steps, even where each step has time for only one
-    block."""
+    """The judge notices a change in an old block after some steps, even if each step has time for
+    only one block."""
     site = Site()
     for hour in range(6):
         site.count(LOGS, hour * BLOCK_MS // SIZE)

@@ -103,8 +103,8 @@ def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_text_from_outside_is_escaped(path: str) -> None:
-    """Pages escape host names and topics: anybody who can write to the audit topic can choose
-    them."""
+    """Pages escape host names and topics, because anybody who can write to the audit topic can
+    choose them."""
     _, _, body = _get(_ledger(source=NASTY), path)
     assert HOSTILE not in body
 
@@ -157,7 +157,7 @@ def test_a_short_tier_is_shown_with_its_reason() -> None:
 
 
 def test_a_bucket_is_shown_agent_by_agent() -> None:
-    """The page of a bucket shows each agent's part, down to checksums."""
+    """The page of a bucket shows each agent's part, with counts and checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert "by agent" in body
     assert "<small>7</small>" in body
@@ -217,8 +217,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet has a limit: missed hosts come first, and hosts beyond the limit
-    are only counted."""
+    """The page of a large fleet shows a limited number of hosts. Missed hosts come first, and hosts
+    beyond the limit are only counted."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -240,7 +240,7 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
     """An old bucket that is not complete stays in the overview's sentence, however many newer ones
-    are complete; its topic's row links to it."""
+    are complete. The row of its topic links to the bucket."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
@@ -264,7 +264,8 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
-    """A topic's row says when its rows were counted again, whether they agreed, and why not."""
+    """A topic's row says when the rows of its output were counted again, whether they agreed with
+    the counts, and if not, why."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
@@ -279,7 +280,7 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
 
 
 def test_older_buckets_are_on_the_next_page() -> None:
-    """A page has a limit; a link below it leads to the next page."""
+    """A page shows a limited number of buckets, and a link at its end leads to the next page."""
     ledger = _ledger(buckets=70)
     first = json.loads(_get(ledger, "/buckets.json")[2])
     assert (len(first["buckets"]), first["older_until"]) == (60, 600_000)
@@ -290,8 +291,8 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 @pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
 def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """A query parameter that should be a number and is none is refused with a sentence and status
-    400."""
+    """If a query parameter should be a number and is not, the request is refused with a sentence
+    and status 400."""
     status, _, body = _get(_ledger(), f"/buckets?{query}")
     assert status == 400
     assert body.strip()

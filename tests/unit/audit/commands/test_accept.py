@@ -94,7 +94,7 @@ def ask(
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
     """The command prints what it accepts. Until the acceptance is taken back, the report ends with
-    status 0 and counts it."""
+    status 0 and gives the number of accepted buckets."""
     assert ask("report")[0] == 1
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"
@@ -142,8 +142,8 @@ def test_a_range_takes_what_is_there(ask: Ask) -> None:
 
 
 def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --name an acceptance has the login name, even behind sudo, where everybody is
-    root."""
+    """Without --name an acceptance has the login name, even if the command runs under sudo, where
+    everybody is root."""
     monkeypatch.setenv("SUDO_USER", "grace")
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert "accepted by grace (x)" in ask("report")[1]
@@ -221,7 +221,7 @@ def reject(store: Ledger, number: int, count: int) -> None:
 
 
 def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
-    """A bucket before 1970 can be accepted by its time: event times may be that old."""
+    """A bucket before 1970 can be accepted by its time, because event times may be that old."""
     said = [
         Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
         Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),
@@ -310,8 +310,8 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Decisions are published in order; each leaves the outbox once all in-sync replicas have
-    it."""
+    """Decisions are published in order. Each decision is removed from the outbox once all in-sync
+    replicas have it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
     outbox = MemoryOutbox([messages.encode(each) for each in said])

@@ -20,8 +20,8 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """Returns the given findings one after the other, and the last one again and again. Each look
-    takes some time."""
+    """Returns the given findings one after the other, and then the last one again and again. Each
+    look takes some time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -70,7 +70,8 @@ def test_long_looks_are_rare() -> None:
 
 
 def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
-    """A cluster that is away at the first look is an error at once: the address may be wrong."""
+    """A cluster that is away at the first look is an error at once, because the address may be
+    wrong."""
     with pytest.raises(Unreachable):
         (looks := Looks(AWAY)).patiently(60)
     assert looks.pauses == []

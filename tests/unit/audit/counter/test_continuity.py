@@ -27,8 +27,9 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """After an interruption the fetch begins one record below the position. The broker sends the
-    whole batch of that record, and the counter compares this batch but does not count it again."""
+    """After an interruption the fetch begins one offset lower than the position. The broker sends
+    the whole batch of that record, and the counter compares this batch but does not count it
+    again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)
@@ -39,15 +40,15 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """A batch below with another CRC or leader epoch means a diverged log: records that were
-    counted are no longer in it."""
+    """If the batch below has another CRC or leader epoch, the log has diverged, and records that
+    were counted are no longer in it."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """A batch that begins below the position and ends above it means a diverged log, because the
-    position is where a batch ended."""
+    """If a batch begins at an offset lower than the position and ends at a higher one, the log has
+    diverged, because the position is where a batch ended."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 
@@ -87,5 +88,5 @@ def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
 
 
 def test_a_log_shorter_than_what_was_counted_has_diverged() -> None:
-    """A log that ends below what was counted has diverged."""
+    """A log whose end is lower than the position has diverged."""
     assert "diverged" in continuity.out_of_range(RESUMED, 0, 80).stop

@@ -152,7 +152,7 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
     _append(site, LOGS, 0, 10)
     site.counter.turn(0)  # counts them and commits the counts
     _append(site, LOGS, 10, 10)
-    site.counter.turn(0)  # only counts: it is too early for a commit
+    site.counter.turn(0)  # it counts, but does not commit yet
     site.start()
     site.run()
     assert _counted(site.deltas()) == 20
@@ -192,8 +192,8 @@ def test_new_topics_and_partitions_are_found(site: Site) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(site: Site) -> None:
-    """After a topic was deleted and made again, the counter counts from offset 0, without the old
-    marks, under the topic's new id."""
+    """After a topic was deleted and made again, the counter counts the new topic from offset 0,
+    without the old marks, under the new topic id."""
     _append(site, LOGS, 0, 10)
     site.run()
     old = site.cluster.topics["logs"].topic_id.hex
@@ -346,7 +346,7 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
-    """At each start the counter compares the batch just below the position. A diverged log stops
+    """At each start the counter compares the batch just before the position. A diverged log stops
     its own partition only, and health names it."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)
@@ -363,7 +363,7 @@ def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> 
 
 
 def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
-    """A damaged batch is never skipped: it stops its partition, and health says so."""
+    """A damaged batch is never skipped. It stops its partition, and health says so."""
     _append(site, LOGS, 0, 10)
     site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
     site.run()
@@ -390,7 +390,7 @@ def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
 
 
 def test_our_own_topics_are_not_counted(site: Site) -> None:
-    """The audit topic is never counted: each count would be one more message to count."""
+    """The audit topic is never counted, because each count would be one more message to count."""
     site.cluster.create("_skidway_audit")
     _append(site, TopicPartition("_skidway_audit", 0), 0, 5)
     site.run()
@@ -409,8 +409,8 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
 
 
 def test_a_changed_bucket_size_is_refused(site: Site) -> None:
-    """Another bucket size is refused until a new epoch counts everything again: buckets of two
-    sizes are never complete."""
+    """Another bucket size is refused until a new epoch counts everything again, because buckets of
+    two sizes are never complete."""
     site.state.settle_bucket(60_000)
     site.state.settle_bucket(60_000)
     with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
@@ -446,8 +446,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """A state of the previous format keeps its offsets, marks and numbers; it records the bucket
-    size from now on."""
+    """A state of the previous format keeps its offsets, marks and numbers, and the counter adds the
+    bucket size to it."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
@@ -472,7 +472,7 @@ def test_heartbeats_come_when_due(site: Site) -> None:
 
 
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
-    """A damaged state is refused: the counter never starts over by itself."""
+    """A damaged state is refused, because the counter must not start over by itself."""
     path = tmp_path / "counter.db"
     path.write_bytes(b"this is no database at all" * 100)
     with pytest.raises(StateRefused, match="is damaged: file is not a database"):

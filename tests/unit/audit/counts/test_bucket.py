@@ -12,7 +12,8 @@ from support.promises import promise
 
 
 def test_a_bucket_holds_its_start_and_not_its_end() -> None:
-    """A bucket is [start, start + size): its first millisecond belongs to it, its end does not."""
+    """A bucket is [start, start + size): its first millisecond belongs to it, and `start + size`
+    does not."""
     times = np.array([59_999, 60_000, 119_999, 120_000], np.int64)
     assert bucket.start(times, 60_000).tolist() == [0, 60_000, 60_000, 120_000]
 

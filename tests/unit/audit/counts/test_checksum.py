@@ -1,4 +1,4 @@
-"""The order-independent checksum: part of the format, so its values are fixed here."""
+"""The order-independent checksum. It is part of the format, so its values are fixed here."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ origins = st.tuples(ids, ids, ids, st.integers(0, 2**32 - 1))
 
 @pytest.mark.parametrize(("origin", "expected"), GOLDEN)
 def test_the_hash_never_changes(origin: Origin, expected: int) -> None:
-    """The hash of a record never changes: messages and manifests of every version hold sums of
-    these values."""
+    """The hash of a record never changes, because messages and manifests of every version hold sums
+    of these values."""
     assert _hashes([origin]).tolist() == [expected]
 
 

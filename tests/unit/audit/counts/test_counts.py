@@ -122,8 +122,8 @@ def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """A bucket's message names the previous delta of that bucket. The producer keeps the number of
-    that delta in its durable state."""
+    """A message about a bucket names the previous delta of that bucket. The producer keeps that
+    delta's number in its durable state."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

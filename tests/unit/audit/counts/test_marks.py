@@ -64,8 +64,8 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """If slices are walked without marks, and then again where `join` says so, the result is that
-    of one walk in order."""
+    """Slices are walked without marks, and some of them again, as `join` requires. The result is
+    that of one walk in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():

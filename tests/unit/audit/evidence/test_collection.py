@@ -45,8 +45,8 @@ def _counted(ledger: Ledger) -> int:
 
 
 def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
-    """The collector reads its own audit topic and mirrored ones; a message that comes from both
-    counts once."""
+    """The collector reads its own audit topic and mirrored ones; a message that comes from both is
+    counted once."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     cluster.create("other")
@@ -77,8 +77,8 @@ def test_catching_up_takes_all_that_is_there_now() -> None:
 
 
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
-    """A restarted collector reads on from the position in the store, which is durable together with
-    what was read."""
+    """A restarted collector reads on from the position in the store. One transaction stores this
+    position and what was read."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)

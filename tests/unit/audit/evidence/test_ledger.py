@@ -150,8 +150,8 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """Keeps only the first of the messages with one key, because the order of messages decides
-    which of two contents is used."""
+    """If several messages have the same key, keeps only the first, because the order of messages
+    decides which of two contents is used."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -177,8 +177,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """A page about one bucket and one topic shows for it the same verdicts as the page about
-    everything."""
+    """For a bucket of a topic, the page about this bucket and topic alone shows the same verdict as
+    the page about everything."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
@@ -274,7 +274,7 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
     """If a loader is rolled back to the previous version, it repeats in that version's encoding
-    what the newer version sent. Ledger and fold take that for a repetition. Other content under the
+    what the newer version sent. Ledger and fold recognize the repetition. Other content under the
     same number is a clone in either encoding."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
@@ -387,7 +387,8 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
     """A host is called by the name in its message with the highest number, in whatever order
-    messages come. A message from a clock that was years ahead does not preserve an old name."""
+    messages come. An old name is replaced even if its message was sent by a clock that was years
+    ahead."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [

@@ -92,7 +92,7 @@ class Site:
         self.clock.advance(seconds)
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
-        """Every sender sends something each half minute, and is heard at once."""
+        """Lets time pass. Every sender sends something each half minute, and is heard at once."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -150,7 +150,8 @@ def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
 
 
 def test_with_one_sender_ours_is_doubted() -> None:
-    """With only one sender our own clock is doubted: nobody can say which of the two is wrong."""
+    """If there is only one sender and its clock differs from ours, our clock is doubted, because
+    nobody can say which of the two is wrong."""
     found = Site().live({agent(1): -HOUR})
     assert found.ours_ms == HOUR
     assert "that of the only program" in clock_report.sentences(found)[0]
@@ -171,7 +172,7 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """The least lag of a window counts, because messages may wait on their way. After a clock was
+    """Of a window the least lag is used, because messages may wait on their way. After a clock was
     set, its windows begin anew."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
@@ -213,7 +214,7 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
-    """A lag that shrinks from window to window, as behind a mirror that catches up, is a backlog
+    """A lag that shrinks from window to window, for example while a mirror catches up, is a backlog
     and not a slow clock."""
     site = Site()
     site.live(GOOD)
@@ -260,8 +261,8 @@ def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
     """A loader that publishes an earlier run's counts does not seem to have a slow clock, because
-    the time of sending counts. If the record lacks that time, the message says nothing about the
-    clock."""
+    the lag is computed from the time of sending. If the record lacks that time, the message says
+    nothing about the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -307,8 +308,8 @@ def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> No
 
 @promise("clocks silence")
 def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
-    """A collector whose clock is ahead calls no reporting host silent: it judges silence by the
-    time that its clock should show."""
+    """A collector whose clock is ahead calls no reporting host silent, because it judges silence by
+    the time that its clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -346,7 +347,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # no seconds: an acceptance holds
+    named = {x.name: x.status for x in part.findings}  # the name contains no changing seconds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
@@ -441,9 +442,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An older copy of a state continues while its clock is an hour behind: the buckets up to the
-    moment when its seal came are unknown. In a store made anew later, only the seal's own time is
-    known."""
+    """An agent runs on with an older copy of its state while its clock is an hour behind. Then the
+    buckets up to the moment when its seal came are unknown. In a store made anew later, only the
+    seal's own time is known."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -534,8 +535,8 @@ REPORT = ("report", "--tiers", "agent,broker")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report by a clock that is behind takes every bucket for too young. It ends with 1 and names
-    the clock, in words and in JSON."""
+    """A report by a clock that is behind takes every bucket for too young. It ends with status 1
+    and names the clock, in words and in JSON."""
     assert stored(*REPORT) == 0
     assert "clock" not in capsys.readouterr().out
     assert stored(*REPORT, ahead_ms=-HOUR) == 1

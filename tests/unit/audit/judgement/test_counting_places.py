@@ -1,4 +1,4 @@
-"""Which counts hold where a counter or a loader began a new epoch."""
+"""Which counts are used where a counter or a loader began a new epoch."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from support.promises import promise
 
 @promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
-    """A counter's higher epoch replaces the lower one: it counted everything again, and the sums
-    are not added."""
+    """A counter's higher epoch replaces the lower one, because in it everything was counted again.
+    The sums of the two are not added."""
     new = replace(HDFS, epoch=2)
     assert verdict([*good(), delta(new, 1, count())]).status is Status.COMPLETE
     behind = verdict([*good(), delta(new, 1)])

@@ -92,8 +92,8 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
-    """A loss counts against every bucket that its agent touched since its seal. When a log of
-    yesterday is read today and a record is refused for good, nobody knows the record's time, but
+    """A loss counts against every bucket that its agent touched since its seal. For example, a log
+    of yesterday is read today and a record is refused for good. Nobody knows the record's time, but
     the records beside it were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
@@ -133,7 +133,7 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
     """A loss also counts against the buckets touched between the agent's look at its files and its
-    seal. Lines that were delivered or lost in that time may be newer than the look."""
+    seal. Lines that were delivered or lost between the two may have been written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -207,8 +207,8 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If an agent is retired by its id, an expected host still needs another agent. Until that one
-    reports, nobody has read the host's logs."""
+    """If an agent is retired by its id, an expected host still needs another agent. Until the other
+    agent reports, nobody has read the host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
@@ -227,8 +227,8 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
 
 
 def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
-    """A loss where nobody counted anything is listed once: of several adjoining windows, only the
-    one that holds the loss's bucket lists it."""
+    """A loss where nobody counted anything is listed once. Of several adjoining windows, only the
+    one that contains the loss's bucket lists it."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
     found = []

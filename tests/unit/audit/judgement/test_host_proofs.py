@@ -97,7 +97,8 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
     """A host is proven when its agent sealed after the end of the bucket and the tiers counted
-    alike. That takes seconds after the bucket's end; the lateness of lines is not waited for."""
+    alike. That is so some seconds after the bucket's end, because the audit does not wait here for
+    late lines."""
     assert reasons(good()) == ""
 
 
@@ -192,8 +193,8 @@ def test_what_is_missing_is_said(case: Case) -> None:
 
 
 def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
-    """Buckets too young to be due are not required: the broker's counter is always a little behind
-    in the newest ones."""
+    """Buckets too young to be due are not required, because the broker's counter has not counted
+    all of the newest records yet."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
 
@@ -222,7 +223,7 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
     """Waiting for a host that no roster names and nobody heard is a usage error; a host that only
-    the roster names counts as late."""
+    the roster names is shown as late."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -279,7 +280,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# Any messages: never proven wrongly.
+# Random messages prove no host wrongly.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]

@@ -123,7 +123,8 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """When a host was installed anew, its new agent counts; what the old one sealed does not."""
+    """When a host was installed anew, its state is that of its new agent. What the old agent sealed
+    does not matter."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
@@ -135,9 +136,9 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """An agent that began later counts beside the one heard last, whose clock may have been ahead,
-    until the agent that began later is silent. Until then a topic counts as sealed when both agents
-    have sealed it."""
+    """An agent may seem to be heard last only because its clock was ahead. So an agent that began
+    later is required beside it, until this later agent is silent. Until then a topic counts as
+    sealed only when both agents have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -157,8 +158,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """An agent counts until it is silent by our clock as well. Otherwise another agent, whose clock
-    was far ahead, would hide it."""
+    """An agent is required until it is silent by our clock as well. Otherwise another agent, whose
+    clock was far ahead, would hide it."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -193,8 +194,8 @@ def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
 
 
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
-    """If an agent's message number came with two contents, its seals from that number on do not
-    count, because a copy may have sent them."""
+    """If an agent's message number came with two contents, its seals from that number on are
+    ignored, because a copy may have sent them."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
     said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
     for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):

@@ -91,8 +91,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
-    """If an old state is restored, its agent is waited for beside the one that began later, until
-    the later one is silent by our clock as well as by its own."""
+    """If an old state is restored, the audit waits for its agent and for the agent that began
+    later, until the later agent is silent by our clock as well as by its own."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -121,8 +121,8 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """Two agents of one host ran side by side if their messages alternate, however many messages
-    are taken at once. After a lost or restored state messages do not alternate. Agents of other
-    hosts do not count."""
+    are taken at once. After a lost or restored state messages do not alternate. Messages of other
+    hosts' agents do not matter."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -138,8 +138,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """An agent that was heard after the newer one's first message is waited for though it is
-    silent; verdict and page name both."""
+    """If an agent was heard after the newer one's first message, the audit waits for it although it
+    is silent. Verdict and page name both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [

@@ -86,8 +86,8 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
-    """Hosts of the settings are added to those of the file in every cluster; a host retired by
-    either is retired."""
+    """Hosts of the settings are added to the file's hosts in every cluster. A host that the
+    settings or the file retire is retired."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -135,8 +135,8 @@ def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
 def test_a_changed_file_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A changed file is taken; while it is bad, the last good one holds and the problem is
-    reported."""
+    """A changed file is used. While the file is bad, the last good one stays in use and the problem
+    is reported."""
     clock = ManualClock()
     file = RosterFile(written(tmp_path), clock)
     assert len(file.entries) == 3

@@ -29,8 +29,8 @@ def states(policy: Policy, now_ms: int) -> dict[str, SenderState]:
 
 
 def test_a_loader_is_not_silent_between_its_loads() -> None:
-    """A loader, which sends no heartbeats, is not silent between its loads; a counter without
-    heartbeats is."""
+    """A loader, which sends no heartbeats, is not silent between its loads. A counter that sends no
+    heartbeats is silent."""
     found = states(POLICY, 21 * HOUR)
     assert (found["/lake/dc1.logs"].words, found["/lake/dc1.logs"].status) == (
         "loaded last at 1970-01-01 10:00:00Z", "complete"

@@ -1,4 +1,4 @@
-"""The standing: one judgement over every bucket, old and new."""
+"""The standing: one summary of the verdicts on all buckets, old and new."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
 
 
 def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
-    """A bucket whose records are all rejects is complete with a warning: nothing was lost, but
-    there is no row."""
+    """A bucket whose records are all rejects is complete with a warning, because nothing was lost,
+    but there is no row."""
     sent = [_count(LOGS, 0, 55)]
     found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -174,7 +174,7 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
     """Every summary names the offsets that no counter could read, even in a topic where nobody
     counted anything, because records without origin leave no other trace. A gap that two counters
-    name counts once."""
+    name is counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [

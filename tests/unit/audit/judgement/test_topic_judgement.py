@@ -216,8 +216,8 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """All rules hold from the very moment when a bucket is due, so a short bucket is never
-    complete, not even for a moment."""
+    """All rules apply from the very moment when a bucket is due, so a bucket that lacks records is
+    never complete, not even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
@@ -231,8 +231,8 @@ def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
 
 
 def test_an_announced_agent_is_expected_before_it_seals() -> None:
-    """An agent that announced a file is expected before its first seal: it may hold lines of any
-    bucket."""
+    """An agent that announced a file is expected before its first seal, because it may hold lines
+    of any bucket."""
     announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
     found = verdict([*good(), announcement])
     assert found.status is Status.OPEN
@@ -278,7 +278,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
     """No bucket between a lost agent's last seal and the new agent's first message is complete,
-    even where the new agent counted all of it, unless the old agent sent its last word."""
+    even if the new agent counted all of it. The bucket can be complete only if the old agent sent
+    its last word."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
@@ -334,8 +335,9 @@ def test_a_topic_made_again_is_another_topic() -> None:
     [Roster(), Roster([RosterEntry("web1"), RosterEntry("web2")]), roster("web1", "web2")],
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
-    """A host that had a topic is waited for when the topic is made again, until the host seals the
-    new topic or is retired, because it may hold lines for the new topic."""
+    """When a topic is made again, the audit waits for each host that had the old topic, because the
+    host may hold lines for the new one. It waits until the host seals the new topic or is
+    retired."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (
@@ -358,8 +360,8 @@ def test_several_hosts_share_one_reason() -> None:
 
 
 def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
-    """Records of an agent that never sent a message leave a bucket not complete: the agent tier is
-    missing, not zero."""
+    """Records of an agent that never sent a message keep a bucket from being complete, because the
+    agent tier's count is missing, and not zero."""
     messages = good()
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))

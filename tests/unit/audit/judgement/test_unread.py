@@ -109,7 +109,7 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
     """No earlier acceptance covers a message of a newer version, neither for the bucket nor for an
-    agent's part of it, which the gate of an upgrade reads."""
+    agent's part of the bucket. (The gate of an upgrade reads such parts.)"""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
@@ -130,7 +130,7 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A version that knows the schema reads each partition again from the offset at which the first
-    such message may lie. No message is lost, and what was read twice counts once."""
+    such message may lie. No message is lost, and a message that is read twice is counted once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})

@@ -167,7 +167,7 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
 
 
 def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
-    """Files that still lie in staging count: the manifest has committed them."""
+    """Files that still lie in staging are recounted, because the manifest has committed them."""
     output.load(0, 10, moved=False)
     assert recount_report.is_good(output.compared())
 
@@ -198,7 +198,7 @@ def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None
     where hdfs has counted more records than there are rows, or agents fewer."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
-    for times, origins in later:  # lines of a bucket that has rows, and of one without
+    for times, origins in later:  # one bucket has rows, the other has none
         output.agent.add(LOGS, times, origins)
     assert recount_report.is_good(output.compared())
     output.hdfs.add(LOGS, *later[1])
@@ -217,12 +217,12 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""Where the first ten rows lie."""
+"""The file in which the first ten rows lie."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """A file replaced by one with as many other rows is found: its bytes are not those that were
-    committed."""
+    """A file that was replaced by one with as many other rows is found, because its bytes are not
+    those that were committed."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -298,7 +298,7 @@ def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
-    """A file that no manifest names is a fault: readers of the directory take its rows."""
+    """A file that no manifest names is a fault, because readers of the directory take its rows."""
     output.load(0, 10)
     path = f"{TOPIC}/{HOUR}/other.parquet"
     output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
@@ -343,8 +343,8 @@ def test_the_command_says_it_by_status_line_and_document(
 @promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
-    """A copied file, in its own hour or in another one, is named with its original: its rows are
-    there twice."""
+    """A copied file, in its own hour or in another one, is named with its original, because its
+    rows are there twice."""
     path = output.load(0, 10)
     output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
     fault = the_fault(output.recount())
@@ -353,8 +353,8 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
-    """A file of the same length with other bytes is not called a copy: moving it away would lose
-    its rows."""
+    """A file of the same length with other bytes is not called a copy, because moving it away would
+    lose its rows."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -432,8 +432,8 @@ def _of_output(message: Delta, root: Path) -> Delta:
 
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
-    """Rows behind a link to a directory are found, because readers follow the link. A link back to
-    its own directory is not followed."""
+    """If a link leads to a directory, the rows in that directory are found, because readers follow
+    the link. A link back to its own directory is not followed."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)
@@ -461,7 +461,8 @@ def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
 
 
 def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
-    """A file that two manifests name is a fault: one of the two loads has no rows of its own."""
+    """A file that two manifests name is a fault, because one of the two loads has no rows of its
+    own."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.loads += 1
@@ -514,8 +515,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """Buckets loaded during a recount are left to the next one, which judges them; this recount
-    judges all other buckets."""
+    """A recount judges all buckets except those that are loaded while it runs. These are judged by
+    the next recount."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()
@@ -544,8 +545,8 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
-    """Side files are checked like rows: damaged or missing marks would drop lines or double them at
-    the next load."""
+    """Side files are checked like rows, because damaged or missing marks would drop lines or double
+    them at the next load."""
     output.load(0, 10)
     output.loads += 1
     side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"
@@ -614,7 +615,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """An empty directory is not reported as good."""
+    """The recount of an empty directory is not reported as good."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
@@ -629,7 +630,7 @@ def test_an_output_that_cannot_be_is_refused(url: str) -> None:
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
     """Only the hours since a moment are read; older files are only listed, so that a nightly
-    recount costs one day's rows."""
+    recount reads only one day's rows."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)

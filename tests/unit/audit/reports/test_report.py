@@ -54,8 +54,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Buckets that are too young to be due are no fault, unless the caller requires that all are
-    complete; a report without any bucket is not good."""
+    """Buckets that are too young to be due are no fault, unless the caller requires that all
+    buckets are complete. A report without any bucket is not good."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status
@@ -114,7 +114,8 @@ def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
 
 
 def test_the_document_has_everything() -> None:
-    """The JSON document has all reasons and sums, also those of each single agent."""
+    """The JSON document has all reasons and sums, including the reasons and sums of each single
+    agent."""
     document = report.document(standing([SHORT]), [_verdict(Status.INCOMPLETE, repeats=2)])
     [bucket] = document["buckets"]
     assert bucket["reasons"] == ["one", "two", "three", "four"]
@@ -127,7 +128,7 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """A time outside of the calendar is shown in milliseconds: other producers may send any
+    """A time outside of the calendar is shown in milliseconds, because other producers may send any
     number."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"

@@ -119,7 +119,7 @@ def test_what_comes_later_is_not_covered() -> None:
     ]
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
-    assert found.word == "incomplete (lost, accepted)"  # the word in sentence and metrics
+    assert found.word == "incomplete (lost, accepted)"  # as the report and the metrics say
     again = acceptances.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
@@ -205,8 +205,8 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A bucket that is missing, complete, young, only open or already accepted cannot be accepted;
-    each gets a sentence."""
+    """A bucket that is missing, complete, young, only open or already accepted cannot be accepted,
+    and a sentence says why."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -221,7 +221,7 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
     """Unknown and incomplete buckets can be accepted, because they may stay unknown or incomplete
-    for ever, for example if a host is gone, or if offsets expired before the load."""
+    for ever, for example if a host is gone, or if records expired before they were loaded."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -233,8 +233,8 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
-    """An acceptance also names an expected host that never reported; an earlier acceptance does not
-    cover that host."""
+    """An acceptance covers an expected host that never reported, if it was given when the host was
+    already expected. An earlier acceptance does not cover the host."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -317,8 +317,8 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
-    """Where every place that could confirm an agent's count is retired and short, the bucket is not
-    complete."""
+    """Where every place that could confirm an agent's count is retired and lacks records, the
+    bucket is not complete."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN
@@ -342,8 +342,8 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """A topic that only a retired, short output has waits for a newer output; a retired cluster or
-    tier ends the wait."""
+    """If only a retired output has the topic and lacks records, the bucket waits for a newer
+    output. It waits no longer if the whole cluster or tier is retired."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))

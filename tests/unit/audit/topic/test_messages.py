@@ -76,7 +76,7 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
 def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
-    """Other bytes, which anybody may write to the topic, are refused with a sentence."""
+    """Anybody may write other bytes to the topic. They are refused with a sentence."""
     with pytest.raises(MessageRefused, match="_skidway_audit"):
         messages.decode(value)
 

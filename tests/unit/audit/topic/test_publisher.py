@@ -153,8 +153,8 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
 @promise("1 restored state")
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
-    """A state older than its own messages is refused, because a restored copy must not use the same
-    numbers again."""
+    """A state older than the messages sent from it is refused, because a restored copy must not use
+    the same numbers again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
 

@@ -136,15 +136,16 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
-    """A partition that a fetch names twice counts twice, because the answer will have it twice."""
+    """If a fetch names a partition twice, the partition's bytes are counted twice, because the
+    answer will have them twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """A parked fetch is answered at once when one of its partitions is dropped: the client needs
-    the error more than further bytes."""
+    """A parked fetch is answered at once when one of its partitions is dropped, because the client
+    needs the error more than further bytes."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1

@@ -125,7 +125,7 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that differs ends the run: its answer comes after the answers of that run and
+    """A request that differs ends the run. Its answer comes after the answers of that run and
     before those of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
@@ -140,8 +140,8 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run does not take a bad batch, which is neither stored nor counted; the good batches around
-    it are stored."""
+    """A run does not take a bad batch. The bad batch is neither stored nor counted, and the good
+    batches around it are stored."""
     broker.learn(1)
     bad = batch()
     bad[-1] ^= 1

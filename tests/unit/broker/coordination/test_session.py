@@ -149,8 +149,9 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
 
 @promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
-    """No producer id is given out twice. A new block is above all earlier blocks and above every id
-    in our logs, even if ZooKeeper was restored from an older state."""
+    """No producer id is given out twice. The ids of a new block are higher than those of all
+    earlier blocks and than every id in our logs, even if ZooKeeper was restored from an older
+    state."""
     path = documents.PRODUCER_ID_BLOCK
     tree: Any = Tree(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)

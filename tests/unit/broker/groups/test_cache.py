@@ -50,8 +50,8 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metadata counts towards the limit of the cache, even if a later commit brings it, because few
-    offsets with much metadata need as much memory as many without. When an offset is replaced, its
-    size is subtracted."""
+    offsets with much metadata need as much memory as many offsets without metadata. When an offset
+    is replaced, its size is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

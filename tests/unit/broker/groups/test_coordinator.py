@@ -220,8 +220,8 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION: the group
-    may have expired long ago, together with its offsets."""
+    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION, because
+    the group may have expired long ago, together with its offsets."""
     world = World()
     world.loaded()
     world.commit("m", 3)
@@ -245,8 +245,8 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """An empty group is forgotten only once it is stored as empty: until then ZooKeeper may have a
-    generation with members."""
+    """An empty group is forgotten only once it is stored as empty, because until then ZooKeeper may
+    have a generation with members."""
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)
@@ -296,7 +296,7 @@ def test_a_stop_answers_everybody() -> None:
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
     """A join to a group that our own consumers use in ZooKeeper gets INCONSISTENT_GROUP_PROTOCOL,
-    with one line in the log. Once they have left, it succeeds."""
+    with one line in the log. Once these consumers have left, a join succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -317,8 +317,9 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """If consumers of our own register in ZooKeeper after the broker looked for them, no member of
-    the new generation gets an assignment, and all members have to join again."""
+    """If consumers of our own register in ZooKeeper just after the broker looked for such
+    consumers, no member of the new generation gets an assignment, and all members have to join
+    again."""
     world = World()
     world.loaded()
     world.join()

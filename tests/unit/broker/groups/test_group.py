@@ -84,8 +84,8 @@ class World:
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
-    """A new member first gets MEMBER_ID_REQUIRED with an id, which is good for one session timeout
-    (KIP-394)."""
+    """A new member first gets MEMBER_ID_REQUIRED with an id. It may join with this id for one
+    session timeout (KIP-394)."""
     world = World()
     given = world.joined("a", known_id_needed=True)
     assert given.error is ErrorCode.MEMBER_ID_REQUIRED
@@ -266,7 +266,7 @@ def test_a_static_member_comes_back_into_its_place() -> None:
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})
     world.stored()
-    assert world.join("b", instance_id="i") == {}  # not before it is stored
+    assert world.join("b", instance_id="i") == {}  # no answer before the change is stored
     said = world.stored()["b"]
     assert isinstance(said, Joined)
     assert (said.generation, said.members, said.leader) == (1, (), old)
@@ -354,8 +354,8 @@ def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
 
 
 def test_a_restored_group_goes_on() -> None:
-    """A restored group keeps members, generation and assignments; each member has a session timeout
-    to send a heartbeat."""
+    """A restored group keeps members, generation and assignments; each member has one session
+    timeout in which to send a heartbeat."""
     world = World()
     member = world.stable()
     content = encode(world.group.record())

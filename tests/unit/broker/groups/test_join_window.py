@@ -21,8 +21,8 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The delay ends if no new member came in it; the members whose joining began the delay do not
-    count as new."""
+    """The wait ends after a delay in which no new member came. The members whose joining began the
+    delay do not count as new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)
@@ -31,7 +31,7 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
 
 def test_who_came_prolongs_the_delay_once() -> None:
     """If members come during a delay, the group waits for one more delay. If nobody new comes
-    during that one, the wait is over."""
+    during this further delay, the wait is over."""
     window = JoinWindow(3.0)
     window.open(100.0, 60.0, was_empty=True)
     window.arrived()

@@ -31,8 +31,8 @@ def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None
 
 
 def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
-    """With LogAppendTime, offsets are looked up by append time; event times in records do not
-    count."""
+    """With LogAppendTime, offsets are looked up by append time; event times in records are
+    ignored."""
     log = open_in(tmp_path, STAMPED)
     append(log, batch(b"a", timestamps=[NOW_MS * 2]), NOW_MS)
     append(log, batch(b"b", b"c", timestamps=[5, 6]), NOW_MS + 10)

@@ -26,7 +26,7 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work: without it
+    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work. Without it
     more of the log is read, and nothing is lost."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))

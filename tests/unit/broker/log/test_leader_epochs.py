@@ -61,8 +61,8 @@ def test_both_ends_are_cut() -> None:
     [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\n1\nx 0\n", b"0\n2\n3 0\n2 9\n", b"0\n1\n\xff\n"],
 )
 def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
-    """A damaged epoch file counts as missing: it is derived from the log, so the broker never stops
-    for it."""
+    """A damaged epoch file counts as missing. The broker never stops for it, because it can derive
+    the epochs from the log again."""
     assert read(tmp_path) is None
     (tmp_path / names.LEADER_EPOCHS).write_bytes(content)
     assert read(tmp_path) is None
@@ -93,7 +93,7 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # a file lacks at most epochs above the recovery point
+        return  # a file may lack epochs that begin after the recovery point
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 
@@ -128,8 +128,8 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
 
 
 def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
-    """A mirror keeps the leader epochs of its source: they are in the copied bytes, and consumers
-    of the mirror name them in their requests."""
+    """A mirror keeps the leader epochs of its source, because they are in the copied bytes, and
+    consumers of the mirror name them in their requests."""
     log = open_in(tmp_path, LogConfig(contiguous=False))
     for epoch, base in ((3, 10), (3, 11), (7, 20)):
         data = batch(b"x")

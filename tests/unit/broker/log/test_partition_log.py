@@ -55,7 +55,7 @@ def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
 
 
 def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
-    """A flush covers what was appended before it began; later batches wait for the next one."""
+    """A flush covers what was appended before it began; later batches wait for the next flush."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     running = log.begin_flush()
@@ -171,8 +171,8 @@ def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
 
 
 def test_reads_outside_are_refused(tmp_path: Path) -> None:
-    """A read below the log start or above the log end raises OffsetOutside; at the log end it
-    returns nothing."""
+    """A read at an offset lower than the log start or higher than the log end raises OffsetOutside.
+    A read at the log end returns nothing."""
     log = open_in(tmp_path)
     append(log, batch(b"a", b"b"))
     flush(log)
@@ -221,8 +221,8 @@ class FullDisk:
 def test_a_full_disk_takes_nothing_by_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """After a failed write, file, offsets, indexes and producers are as before, and the next write
-    succeeds."""
+    """After a failed write, file, offsets, indexes and producers are as they were before the write,
+    and the next write succeeds."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0))
     append(log, batch(b"a", producer_id=1, epoch=0, sequence=0))
     before = stored(tmp_path)
@@ -302,8 +302,8 @@ def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
 def test_what_was_not_touched_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clean stop writes nothing for a partition that was not touched since its start, and syncs
-    one that was appended to or rolled."""
+    """At a clean stop, nothing is written for a partition that was not touched since the broker
+    started. A partition that was appended to or rolled is synced."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)

@@ -58,7 +58,8 @@ def test_no_limit_is_no_limit() -> None:
 
 
 def test_what_is_not_flushed_stays() -> None:
-    """A segment with unflushed records is kept: a crash could still take them back."""
+    """A segment with unflushed records is kept, because a crash could still take these records
+    back."""
     assert decide(5, 5, 0, retention_ms=HOUR, flushed=19).count == 1
 
 

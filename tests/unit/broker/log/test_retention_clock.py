@@ -16,7 +16,7 @@ DAY_MS = DAY_S * 1000
 
 def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
     """Retention follows the wall clock as long as it does not jump; if NTP corrects it by a second,
-    retention takes over the correction."""
+    retention follows the correction."""
     clock = ManualClock()
     ages = RetentionClock(clock)
     for correction_ms in (0, 900, -1500, 0):

@@ -120,7 +120,7 @@ def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
 def test_records_that_contradict_their_header_are_not_believed(
     tmp_path: Path, records: bytes
 ) -> None:
-    """Records that contradict their header are ignored: no answer has an offset outside of the
+    """Records that contradict their header are ignored, so no answer has an offset outside of the
     batch, or a time later than the largest one in the batch's header."""
     log = open_in(tmp_path)
     append(log, batch(b"first"))

@@ -35,9 +35,9 @@ AWAY = source(reachable=False)
     ],
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
-    """The exit status is that of the worst source: 1 if partitions are stopped or not served,
-    because somebody has to act; 3 if the source is away, because that may pass. A named gap is no
-    failure."""
+    """The exit status is that of the worst source. It is 1 if partitions are stopped or not served,
+    because somebody has to act. It is 3 if the source is away, because that may pass. A named gap
+    is no failure."""
     assert exit_status(sources) == status
 
 
@@ -66,7 +66,7 @@ def test_every_name_has_its_reason() -> None:
 
 def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:
     """After the loss of a disk, the mirror's partitions that the broker does not serve are shown as
-    unserved; partitions of the broker's own topics are not."""
+    unserved. Partitions of the broker's own topics are not shown."""
     document = {
         "mirrors": [source(), source(cluster="dc2")],
         "stopped_partitions": {"dc1.logs-0": "lost", "own-0": "lost", "dc12.logs-0": "lost"},

@@ -86,8 +86,8 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
-    """If the source has expired the batch below but nothing above it, the mirror goes on, and its
-    status shows the offset at which nothing could be compared."""
+    """If the batch below has expired in the source, and no later batch has, the mirror goes on, and
+    its status shows the offset at which nothing could be compared."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
     assert follower.position() == 10

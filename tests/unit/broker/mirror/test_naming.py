@@ -104,7 +104,7 @@ def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
 
 
 def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> None:
-    """Settings that cannot be read are never overwritten: somebody may have written gaps by
+    """Settings that cannot be read are never overwritten, because somebody may have written gaps by
     hand."""
     zookeeper.put({gaps.CONFIG: "from three to nine"})
     with pytest.raises(StateRefused, match="partition:first-end:reason"):

@@ -82,7 +82,7 @@ def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) ->
 def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only topics that match a pattern are mirrored, and the audit topic always."""
+    """Only topics that match a pattern are mirrored. The audit topic is always mirrored."""
     world = MirrorWorld(tmp_path, monkeypatch, ["logs"])
     for name in ("logs", "other", "_skidway_audit", "__consumer_offsets"):
         world.source.create(name)
@@ -378,7 +378,7 @@ def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
 
 
 def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
-    """After a lost connection everything on its way is fetched again, once."""
+    """After a lost connection everything that was on its way is fetched again, once."""
     for _ in range(5):
         fill(logs, 2)
         logs.client.serve()
@@ -557,7 +557,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     until_asked(logs)  # the source's first offset
     logs.client.serve()
     logs.client.deliver()
-    until_asked(logs)  # the question for the last offset; its answer comes late
+    until_asked(logs)  # the mirror asks for the last offset; the answer comes late
     logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()
@@ -672,7 +672,7 @@ def test_a_roll_that_fails_is_a_refused_write(
 def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches that were fetched, but not appended since a segment could not be rolled, are fetched
+    """If a segment cannot be rolled, batches that were fetched are not appended. They are fetched
     again and not named as a gap."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120

@@ -34,8 +34,8 @@ def connection(sock: Socket, requests_max: int = 10) -> Connection:
 
 
 def test_answers_go_out_in_the_order_of_the_requests() -> None:
-    """Answers leave in the order of their requests; one that is ready early waits for those before
-    it."""
+    """Answers leave in the order of their requests; an answer that is ready early waits for the
+    answers before it."""
     sock = Socket()
     client = connection(sock)
     first, second, third = client.reserve(), client.reserve(), client.reserve()
@@ -88,8 +88,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """Requests that share one answer count one by one towards the limit of a connection. When the
-    answer is there, none of them counts any more."""
+    """Requests that share one answer count one by one towards the limit of a connection. Once they
+    are answered, none of them is counted any more."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)

@@ -40,7 +40,7 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
         inbound.keep()
         arena.space()[:] = b"\xee" * len(arena.space())
         arena.reset()
-        arena.space()[:] = b"\xee" * len(arena.space())  # views from this turn are void
+        arena.space()[:] = b"\xee" * len(arena.space())  # frames of this turn are valid no more
     return found
 
 

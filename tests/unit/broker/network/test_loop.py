@@ -178,8 +178,8 @@ def test_a_flush_that_cannot_be_finished_stops_its_partition(
 def test_a_turn_that_cannot_be_ended_ends_the_broker(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If writing the logs at the end of a turn raises an unexpected exception, the broker ends: it
-    does not go on with logs in an unknown state."""
+    """If writing the logs at the end of a turn raises an unexpected exception, the broker ends, so
+    that it does not go on with logs in an unknown state."""
     monkeypatch.setattr(PartitionLog, "write", mistake)
     client = core.connect()
     client.send(produce_frame(1))
@@ -222,8 +222,8 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """If answers that wait behind a parked request fill a connection, the connection does not wake
-    the loop. What its client sends meanwhile is read once the answers are out."""
+    """If a parked request holds up so many answers that they fill the connection, the connection
+    does not wake the loop. What its client sends meanwhile is read once the answers are out."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

@@ -125,8 +125,8 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     ],
 )
 def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
-    """A flush that could not begin has synced and lost nothing: it is tried again, and the
-    watermark stays until then."""
+    """If a flush could not begin, nothing was synced and nothing is lost. The flush is tried again,
+    and the watermark stays until then."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")

@@ -123,8 +123,8 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """A partition that was led before and has no directory has lost data: it is stopped with this
-    reason and not created again."""
+    """A partition that was led before and has no directory has lost data. So it is stopped with
+    this reason and not created again."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -179,8 +179,8 @@ def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
-    """The broker does not start if a partition is in two log directories: only an operator can know
-    which one is right."""
+    """The broker does not start if a partition is in two log directories, because only an operator
+    can know which one is right."""
     topic_id = uuid.uuid4()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

@@ -38,8 +38,8 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """For a topic of rejected lines, files are looked up among those announced for the topic
-    itself."""
+    """For a topic of rejected lines, files are looked up among those that were announced for the
+    topic whose lines were rejected."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)
@@ -77,8 +77,9 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """An audit topic made again is read from its start, even if it is longer than the old position:
-    the stored position has the id of the topic that it belongs to."""
+    """An audit topic made again is read from its start, even if it is longer than the old position.
+    The stored position has the id of the topic to which it belongs, so the loader notices the
+    change."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

@@ -1,5 +1,5 @@
 """Offset ranges of a load: where they begin, which offsets they may pass over, and how they are cut
-into slices."""
+into slices. The batch below is the last batch before the position at which the load begins."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_a_named_gap_in_front_is_passed() -> None:
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
-    """A watermark below the loaded offset stops the partition: the log is another one."""
+    """A watermark that is lower than the loaded offset stops the partition, because the log must be
+    another one."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -268,7 +269,7 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
     """A partition that stopped at a record whose announcement is missing asks for no further load
-    in the run: the next load would stop at the same record."""
+    in the run, because the next load would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -58,8 +58,8 @@ def test_a_slow_consumer_is_no_silent_broker(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_silent_broker_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute without a batch below the watermark ends the read with the partition's offset in the
-    error."""
+    """If no batch comes for a minute although the watermark is not reached yet, the read ends with
+    an error that gives the partition's offset."""
     prepared(monkeypatch, [[memoryview(b"1")]])
     batches = fetch.batches(None, TP, 7)  # type: ignore[arg-type]
     assert next(batches) == b"1"

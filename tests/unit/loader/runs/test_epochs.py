@@ -1,5 +1,5 @@
-"""The epoch of an output is above every epoch that was ever published, and never comes from a
-clock."""
+"""The epoch of an output is higher than every epoch that was ever published for it, and never comes
+from a clock."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock that was set back an hour. Then only these 600 rows and later ones
-    count."""
+    loaded again by a clock that was set back an hour. Then the audit counts only these 600 rows and
+    later ones."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -103,7 +103,7 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
     """The new epoch is one above the highest epoch heard of this output, even if that epoch was
-    taken from a clock. Epochs of other outputs and tiers do not count."""
+    taken from a clock. Epochs of other outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -113,8 +113,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """Epochs that are published while tasks run, which may take hours, are taken into account,
-    because the audit topic is read to its end before the epoch is chosen."""
+    """Tasks may run for hours. Epochs that are published meanwhile are taken into account, because
+    the audit topic is read to its end before the epoch is chosen."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -124,8 +124,8 @@ def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -
 def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
-    """If messages have expired from the audit topic, the new epoch is above the number of messages
-    ever sent, because each epoch has at least one message."""
+    """If messages have expired from the audit topic, the new epoch is higher than the number of
+    messages ever sent, because each epoch has at least one message."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
@@ -205,7 +205,7 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was made again, an output may begin a lower epoch. The collector, which
-    knows the higher one, then calls no bucket complete, because it cannot tell which counts are
+    knows the higher epoch, then calls no bucket complete, because it cannot tell which counts are
     right."""
     loading.write(900)
     loading.say(said_by(8))

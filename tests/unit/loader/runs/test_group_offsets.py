@@ -29,7 +29,7 @@ class Silent:
 @pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
 def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
     """If committing offsets fails, the run does not try again, because each attempt may wait for a
-    coordinator. No load depends on it."""
+    coordinator. No load depends on these offsets."""
     silent = Silent(error)
     told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
     partition = SimpleNamespace(partition=0, end=7)

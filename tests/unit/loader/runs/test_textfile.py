@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(path: Path | None, clock: ManualClock, report: Report) -> float:
-    """A run of ten seconds; returns when it ended."""
+    """Records a run of ten seconds, and returns the time at which it ended."""
     with Recorded(path, clock) as recorded:
         clock.advance(10)
         recorded.ended(report)
@@ -46,7 +46,7 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """Failed runs (one left a topic behind, another could not begin) record their own status and
+    """Failed runs (one did not finish a topic, another could not begin) record their own status and
     keep the time of the last success."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
@@ -112,8 +112,8 @@ def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: Manua
 def test_a_refused_configuration_is_a_run_with_its_status(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mistake: str
 ) -> None:
-    """A run with a refused configuration records its status, for an unknown key, a bad value or a
-    missing one; otherwise a monitor would still see the last, good run."""
+    """If a run's configuration is refused (an unknown key, a bad value, a missing one), the run
+    records its status. Otherwise a monitor would still see the last, good run."""
     good = run(path, ManualClock(), GOOD)
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics: {{textfile: {path}}}\n{mistake}\n")

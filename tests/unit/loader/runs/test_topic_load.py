@@ -87,8 +87,8 @@ def attempt(
 
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
-    """A commit that fails because the winner deleted the loser's staging directory is a lost race,
-    no fault of the output."""
+    """A commit that fails because the winner deleted the loser's staging directory is a lost race
+    and no fault of the output."""
     load = attempt(Swept(winner=OTHER))
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
@@ -161,7 +161,8 @@ class Broken(MemoryLoading):
     ],
 )
 def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
-    """A partition whose batch below cannot be read is kept back: the log may be another one."""
+    """A partition whose batch below cannot be read is kept back, because the log may be another
+    one."""
     loading = Broken(error)
     loading.write(50)
     assert loading.run().rows == 50
@@ -175,8 +176,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """A log whose batch below has other bytes is not loaded: the later records may be different
-    ones as well."""
+    """A log whose batch below has other bytes is not loaded, because the later records may be
+    different ones as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -192,8 +193,8 @@ def test_a_log_that_is_another_one_is_not_loaded() -> None:
 def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
-    """The batch below is compared while one of its records is there; once they have all expired, an
-    empty gap notes that nothing could be compared."""
+    """The batch below is compared as long as one of its records is in the log. Once all its records
+    have expired, an empty gap notes that nothing could be compared."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)

@@ -1,4 +1,5 @@
-"""Corner cases of the joiner; tests/model compares it with the sequential rule."""
+"""Corner cases of the joiner; tests/model compares it with the sequential rule. The batch below is
+the last batch before the position at which the next load begins."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """Only a slice that begins below the marks before it runs again, with those marks."""
+    """Only a slice with a record that begins below the marks of the slices before it runs again,
+    with these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -111,7 +113,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """The batch below is the last batch that was read: a slice inside of a gap has no batch."""
+    """The batch below is the last batch that was read, because a slice inside of a gap has no
+    batch."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)
@@ -122,7 +125,7 @@ def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
 
 
 def test_partitions_are_joined_apart() -> None:
-    """Partitions are joined separately: a file in two partitions has a mark in each."""
+    """Partitions are joined separately, because a file in two partitions has a mark in each."""
     run = Runner(MemoryStore(), {0: log(lines(2)), 1: log(lines(4))})
     results = run_all([Slice(0, 0, 2), Slice(1, 0, 4)], {}, run)
     assert [(each.partition, dict(each.moved)) for each in results] == [

@@ -124,7 +124,8 @@ def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> 
 
 
 def test_a_time_without_a_directory_is_rejected() -> None:
-    """A record from the year 300,000 is rejected: no directory can be named after its day."""
+    """A record from the year 300,000 is rejected, because no directory can be named after its
+    day."""
     store, result = run([Record(), Record(first=10, time_ms=9_404_646_000_000_000)])
     assert len(rows_of(store, result)) == 1
     (reject,) = rows_of(store, result, "rejects")
@@ -290,8 +291,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends at the first batch that cannot be taken, and gives the reason for that; no later
-    batch is read."""
+    """A range ends at the first batch that cannot be taken, and gives the reason why this batch
+    cannot be taken. No later batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -403,7 +404,8 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
 def test_chunks_are_bounded_by_what_batches_unpack_to(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk is limited by its uncompressed size: batches may shrink a hundredfold on the wire."""
+    """A chunk is limited by its uncompressed size, because compression may make batches a hundred
+    times smaller."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BYTES", 100_000)
     run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
     assert len(chunks) >= 4

@@ -99,8 +99,8 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A start looks only at the newest load and at staged files, and costs the same however many
-    loads there are; the recount finds deleted files of older loads."""
+    """A start looks only at the newest load and at staged files, so it costs the same however many
+    loads there are. Deleted files of older loads are found by the recount."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -131,8 +131,8 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
-    """When the answer to a creation is lost, the manifest is read back: the load is committed once,
-    whether or not the manifest had been created."""
+    """When the answer to a creation is lost, the manifest is read back. So the load is committed
+    once, whether or not the manifest had been created."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened
@@ -173,7 +173,8 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """A start keeps the staged files of an undecided load: its loader may still be alive."""
+    """A start keeps the staged files of an undecided load, because its loader may still be
+    alive."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -211,7 +212,7 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """A missing manifest in the chain stops the start: nothing is loaded on top of it."""
+    """A missing manifest in the chain stops the start, and nothing is loaded after it."""
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())

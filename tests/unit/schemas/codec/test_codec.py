@@ -179,7 +179,7 @@ def test_timestamps_are_in_utc() -> None:
 
 
 def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
-    """An int out of range is refused, not cut: columns have exactly the schema's types."""
+    """An int out of range is refused, not cut, because columns have exactly the schema's types."""
     codec = Codec(record(("a", "int")))
     decoded = codec.decode(pa.array([b"\x02", b"\x80\x80\x80\x80\x20"]))
     assert decoded.batch.schema.equals(codec.arrow_schema)

@@ -1,6 +1,7 @@
 """Each known fault of pyruhvro, a young library: a test shows it, and that the codec avoids it.
 
-A test that fails at "pyruhvro still does" is good news: the check around it may go.
+A test that fails at "pyruhvro still does" is good news, because the codec's check for this fault
+may then be removed.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
 
 
 def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
-    """Schemas up to the nesting limit work, recursive ones are refused: no datum exhausts the
+    """Schemas up to the nesting limit work, recursive ones are refused, so no datum exhausts the
     stack."""
 
     def nested(depth: int) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""`skidway schemas dump FILE` replaces a file with a whole dump; a pipe or device is written to."""
+"""If FILE is a file, `skidway schemas dump FILE` replaces it with a whole dump. If FILE is a pipe
+or device, the dump is written into it."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_a_registry_without_pages_is_read_once(
 
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
-    """READONLY_OVERRIDE shows in every subject, but is dumped only as the mode of all: if it were
+    """READONLY_OVERRIDE shows in every subject, but is dumped only as the global mode. If it were
     restored as a subject's own mode, nothing would ever remove it there."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))

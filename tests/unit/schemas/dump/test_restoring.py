@@ -72,7 +72,7 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
     """If an id has another schema in the registry, the dump is refused; the sentence names both
-    owners, and counts further conflicts."""
+    owners, and gives the number of further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
         wanted.add(stored("users", number, number))

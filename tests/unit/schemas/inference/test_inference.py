@@ -207,7 +207,7 @@ def test_names_that_are_data_make_a_map() -> None:
 
 
 def test_memory_is_bounded_whatever_the_lines_hold() -> None:
-    """Places beyond the limit are counted, not kept."""
+    """Fields beyond the limit are counted, and not kept."""
     found = of(
         *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
     )

@@ -19,8 +19,8 @@ OTHERS = ("application/vnd.schemaregistry+json", "application/json")
     [None, CONTENT_TYPE, *OTHERS, "Application/JSON; charset=utf-8", "application/octet-stream"],
 )
 def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) -> None:
-    """Bodies of these media types are read, and so is a body without a type, which some clients
-    send."""
+    """Bodies of these media types are read. A body without a type, which some clients send, is read
+    as well."""
     headers = {} if kind is None else {"Content-Type": kind}
     assert registry.http.post(PATH, content=BODY, headers=headers).status_code == 200
 

@@ -225,8 +225,8 @@ def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Regi
 
 
 def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
-    """Unsupported configuration is refused: if an alias or group were ignored, schemas would be
-    accepted that it should keep out."""
+    """Unsupported configuration, such as an alias or a group, is refused. If it were ignored,
+    schemas would be accepted that it should keep out."""
     for more in ({"alias": "t"}, {"compatibilityGroup": "g"}, {"normalize": True}):
         body = {"compatibility": "FULL", **more}
         assert registry.refused("PUT", "/config/s", body) == (422, 42205)

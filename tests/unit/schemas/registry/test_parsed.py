@@ -66,7 +66,7 @@ def test_two_meanings_of_one_name_are_refused() -> None:
 
 
 def test_the_guid_tells_schemas_apart() -> None:
-    """A guid depends on text and references, not on ids: two registries give the same schema the
+    """A guid depends on text and references, not on ids, so two registries give the same schema the
     same guid."""
     part = kept(1, record("R1", a=None))
     texts = record("R2", a="R1")

@@ -83,7 +83,7 @@ def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
-    """A changed file is read again: a removed user is out at once."""
+    """A changed file is read again, so a removed user is refused at once."""
     path = tmp_path / "users"
     users = users_of(path, ada="x", grace="y")
     assert users.check("ada", "x")

@@ -91,7 +91,8 @@ def test_requests_with_a_body(
 
 
 def test_the_body_that_libserdes_sends(registry: Registry) -> None:
-    """libserdes can register: its body is the schema alone, with its own content type."""
+    """libserdes can register, although its body is the schema alone, with a content type of its
+    own."""
     headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "User-Agent": "libserdes"}
     path = "/subjects/t-value/versions"
     assert registry.good("POST", path, {"schema": SCHEMA}, headers=headers) == {"id": 1}
@@ -106,8 +107,8 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
     ],
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
-    """The probe for associations gets 404, with error_code and message: only then do serializers
-    with default settings go on."""
+    """The probe for associations gets 404, with error_code and message, because only then do
+    serializers with default settings go on."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 

@@ -203,8 +203,8 @@ def test_references_survive_a_restart(registry: Registry) -> None:
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns(
     registry: Registry,
 ) -> None:
-    """A deleted version that is referenced stays when its schema is registered again: readers look
-    it up by subject and version."""
+    """A deleted version that is referenced stays when its schema is registered again, because
+    readers look it up by subject and version."""
     registry.register("part", PART)
     registry.good("DELETE", "/subjects/part")
     registry.good("PUT", "/mode/whole", {"mode": "IMPORT"})

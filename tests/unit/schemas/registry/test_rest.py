@@ -57,7 +57,7 @@ def test_unknown_routes_answer_like_known_ones(
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """A version has only the documented keys: strict Java clients fail on others."""
+    """A version has only the documented keys, because strict Java clients fail on others."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -103,8 +103,8 @@ def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> No
 
 
 def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None:
-    """The compatibility check has messages only with verbose, in upper or lower case (Python sends
-    True)."""
+    """The answer to a compatibility check has messages only if verbose is true, in upper or lower
+    case (Python sends True)."""
     registry.register("s", A)
     path = "/compatibility/subjects/s/versions/latest"
     assert registry.good("POST", path, {"schema": AB}) == {"is_compatible": True}
@@ -448,7 +448,8 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
-    """A client's own id gets 42205: records with that id would be read with another schema."""
+    """A client's own id gets 42205, because records with that id would be read with another
+    schema."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}
@@ -575,7 +576,8 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
-    """Deleted versions are listed by deletedOnly, the server's name, and deleted_only, Python's."""
+    """A query for deleted versions alone is understood under both names of its parameter:
+    deletedOnly, the server's, and deleted_only, that of the Python client."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

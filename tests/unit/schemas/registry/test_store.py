@@ -110,8 +110,8 @@ def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
 
 
 def test_what_another_registry_may_have_written_is_not_denied() -> None:
-    """While the log is away, an unknown id gets 503: after a 404 the loader would reject good
-    records for ever."""
+    """While the log is away, an unknown id gets 503, because after a 404 the loader would reject
+    good records for ever."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -211,7 +211,8 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """A follower that is told to end just before it clears its wake does not wait 30 s."""
+    """If a follower is told to end just before it clears its wake event, it ends at once, and does
+    not wait 30 s for the event."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -258,7 +259,8 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
 
 
 def test_a_log_with_a_gap_is_refused() -> None:
-    """A log with a gap is refused: entries after the gap have ids that would be given out again."""
+    """A log with a gap is refused, because entries after the gap have ids that would be given out
+    again."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.missing = 1

@@ -107,7 +107,8 @@ def test_known_error_is_one_sentence(
 
 
 def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -> None:
-    """An unexpected exception gives a traceback and status 70, not 1, which would be a verdict."""
+    """An unexpected exception gives a traceback and status 70, because status 1 would be taken for
+    a verdict."""
     assert main(["fake", "mistake"]) == 70
     assert "KeyError: 'x'" in capsys.readouterr().err
 
@@ -147,7 +148,8 @@ def test_unknown_noun_is_a_usage_error_with_the_nearest(capsys: pytest.CaptureFi
     [["fake"], ["fake", "nothing"], ["fake", "go", "--nothing"], ["fake", "go", "--long", "x"]],
 )
 def test_usage_error_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing or unknown verb, an unknown or abbreviated option: usage on stderr, status 2."""
+    """After a missing or unknown verb, or an unknown or abbreviated option, the command prints its
+    usage on stderr and ends with status 2."""
     assert main(argv) == 2
     captured = capsys.readouterr()
     assert "usage: skidway fake" in captured.err

@@ -34,8 +34,8 @@ def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_progress_line_tells_how_far_it_is() -> None:
-    """A progress line has a bar, percent (at most 100) and counts; without a total only the
-    count."""
+    """A progress line has a bar, percent (at most 100) and counts. If the total is unknown, it has
+    only the count."""
     half = output.progress_line("loading", 500, 1000, "x")
     assert half == "loading  [##########..........]  50%  500 of 1,000  x"
     assert "100%" in output.progress_line("loading", 2000, 1000)

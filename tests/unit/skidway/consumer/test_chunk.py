@@ -22,7 +22,8 @@ def chunk(position: int) -> Chunk:
 
 
 def test_records_begin_at_the_position() -> None:
-    """Records below the position are left out; null keys and null values stay null."""
+    """Records with offsets lower than the position are left out; null keys and null values stay
+    null."""
     assert list(chunk(11).records())[:2] == [
         Record("t", 3, 11, 1_001, b"k", None),
         Record("t", 3, 12, 1_002, None, b"2"),

@@ -154,7 +154,7 @@ def test_disclaims_only_what_is_its_own(
 def test_offsets_that_others_wrote_are_understood(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """Offsets that others wrote with metadata are read; a commit succeeds although others made or
+    """Offsets that others wrote with metadata are read. A commit succeeds even if others made or
     deleted the offset node meanwhile."""
     a, b = two
     assert a.registry.offset(TP) is None

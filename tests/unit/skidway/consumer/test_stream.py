@@ -95,7 +95,7 @@ def world() -> Iterator[World]:
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
     """Records are committed once the caller asks for the next ones, or when it closes the stream
-    with the word that they are done."""
+    and says that they are done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)

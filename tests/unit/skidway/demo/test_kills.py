@@ -15,8 +15,8 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """An agent lost nothing if its positions have passed all its intents; the sentence counts the
-    promised bytes that were not acknowledged."""
+    """An agent lost nothing if its positions have passed all its intents; the sentence gives the
+    number of promised bytes that were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -26,7 +26,7 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
     """Bytes that are declared lost or uncertain, or that no position has passed, count as a kill's
-    losses. Losses from before the kill do not count."""
+    losses. Losses from before the kill are left out."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10
@@ -34,7 +34,8 @@ def test_agent_that_lost_or_left_something_says_so() -> None:
 
 
 def test_broker_that_kept_what_it_acknowledged_has_lost_nothing() -> None:
-    """A broker lost nothing if each partition's last acknowledged offset lies below the log end."""
+    """A broker lost nothing if each partition's last acknowledged offset is lower than the log
+    end."""
     kill = kills.of_broker(KILLED, {A0: 10, A1: 90}, KILLED, 1.0)
     assert kill.lost == 0
     assert "held all 15 acknowledged records" in kill.sentence
@@ -57,8 +58,8 @@ def test_counter_counts_on_from_its_offsets() -> None:
 
 
 def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
-    """A counter in a new epoch would count twice, and one that stops below the log end would omit
-    records: both are losses."""
+    """A counter in a new epoch would count twice, and a counter that stops before the log end would
+    omit records. Both are shown as losses."""
     killed = CounterState(3, {A0: 10})
     assert kills.of_counter(killed, {A0: 15}, CounterState(4, {A0: 15}), 1.0).lost
     assert kills.of_counter(killed, {A0: 15}, CounterState(3, {A0: 14}), 1.0).lost

@@ -59,8 +59,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
-    """A file that grew after its closure has a new id. Bytes below the beginning of the new id were
-    accounted for under the old id, which may have left the ledger."""
+    """A file that grew after its closure has a new id. Bytes before the beginning of the new id
+    were accounted for under the old id, which the ledger may have forgotten."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
@@ -92,7 +92,8 @@ def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> 
 
 
 def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
-    """Delivered bytes count only for files that are tailed now; lost bytes always count."""
+    """Delivered bytes are added up only for files that are tailed now, and lost bytes for all
+    files."""
     earlier = FILE | {"path": "/w/z.log", "acknowledged": 5, "lost": 7}
     assert outcome(ledger=[FILE, earlier]).tally == {
         "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,
@@ -100,8 +101,8 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
-    """A torn line may have become a row or a reject; if there is one more surplus row, the tiers
-    disagree."""
+    """A torn line may have become a row or a reject, so one surplus row is no fault. If there are
+    two surplus rows, the demo is incomplete."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
     assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete

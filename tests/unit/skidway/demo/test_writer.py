@@ -59,7 +59,8 @@ def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
-    """The next writer ends a line that a killed writer left torn, and counts it apart."""
+    """If a killed writer left a torn line, the next writer ends the line, and counts it
+    separately."""
     made = Writer(tmp_path, lines=1, seconds=1.0)
     made.write(300)
     torn = tmp_path / writer.JSON / f"{writer.JSON}.log"

@@ -450,7 +450,7 @@ def test_unpacking_is_limited() -> None:
 
 
 def test_origins_past_int64_are_none() -> None:
-    """A header with ids of 2^63 or more is no origin: our ids are lower."""
+    """A header with ids of 2^63 or more is no origin, because our ids are lower."""
     value = b"\xff" * 28
     found = decoded_rows(
         batch_of(

@@ -120,7 +120,8 @@ def test_zstd_without_a_size_is_read() -> None:
 
 
 def test_lz4_blocks_are_independent() -> None:
-    """LZ4 frames are written with independent blocks: Java's consumer refuses dependent ones."""
+    """LZ4 frames are written with independent blocks, because Java's consumer refuses dependent
+    ones."""
     packed = compress(Codec.LZ4, TEXT)
     assert packed[:4] == b"\x04\x22\x4d\x18"
     assert packed[4] & 0x20

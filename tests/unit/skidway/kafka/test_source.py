@@ -58,7 +58,7 @@ def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
     """A cluster has the name in its brokers' cluster.name. The setting is used only if the brokers
-    give no name, as those of Apache Kafka."""
+    give no name, as is the case with Apache Kafka."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 

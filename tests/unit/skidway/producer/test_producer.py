@@ -153,8 +153,8 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after close writes to no descriptor, because by then its number may belong to another
-    file."""
+    """A flush after close writes to no descriptor, because the number of the closed one may belong
+    to another file by then."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()

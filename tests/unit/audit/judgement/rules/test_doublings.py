@@ -89,14 +89,14 @@ def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
 
 @promise("1 two agents")
 def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
-    """An agent whose state was deleted gets a new id and reads every file from its beginning: what
+    """An agent whose state was deleted gets a new id and reads every file from its beginning. What
     it counts up to its first seal is in doubt."""
     found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
     assert (found.status, found.reasons) == (
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # (5, 99): the count and checksum that an acceptance covers
+    [doubt] = found.findings  # 5 records, checksum 99: what an acceptance covers
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -188,8 +188,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If the state is lost at each start, each agent's counts are in doubt from its beginning up to
-    its first seal, and no longer."""
+    """If a host's state is lost at each start of the agent, each new agent's counts are in doubt
+    from its beginning up to its first seal, and no longer."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -260,7 +260,7 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
     """A new id of an equal file, for example when each rotation writes the same header into one
-    inode, causes a doubt that ends with the next seal."""
+    inode, causes a doubt only about what is counted up to the next seal."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE

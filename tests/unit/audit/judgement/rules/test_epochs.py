@@ -33,8 +33,8 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """A seal by a clock that is ahead of ours proves an epoch only up to the moment when we took
-    the seal. The next epoch may have read again what was unread at that moment."""
+    """A seal by a clock that is ahead of ours proves the buckets of its epoch only up to the moment
+    when we took the seal. The next epoch may have read again what was unread at that moment."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -67,9 +67,9 @@ def test_an_agents_new_epoch_adds() -> None:
 
 @promise("6 epochs")
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
-    """What an agent delivers in a new epoch before its first seal is in doubt: an older copy of its
-    state may have sent lines again. Every tier counts such lines twice, whatever their event times
-    and whatever was sealed before."""
+    """What an agent delivers in a new epoch before its first seal is in doubt, because the agent
+    may have run with an older copy of its state and sent lines again. Every tier counts such lines
+    twice, whatever their event times and whatever was sealed before."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]
@@ -88,8 +88,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """The audit does not wait for an epoch in which the agent died before its first seal: a later
-    epoch's seal ends the doubt."""
+    """The audit does not wait for an epoch in which the agent died before its first seal, because a
+    later epoch's seal ends the doubt."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]

@@ -37,7 +37,8 @@ from support.promises import promise
 
 
 def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
-    """A loss in a topic in which nobody counted anything has a bucket of the default size."""
+    """If a loss is declared in a topic in which nobody counted anything, its bucket has the default
+    size."""
     (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
     assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 
@@ -54,7 +55,7 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
-    """If a clock was ahead and has been set right, a loss declared after that counts against the
+    """If a clock was ahead and was set right, a loss that is declared afterwards counts against the
     current buckets, although the last seal has a later time."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))

@@ -62,7 +62,7 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
     """A seal does not prove what came between the agent's look at its files and the seal. A delta
-    in between may hold lines written after the look, and more of them may follow."""
+    in between may hold lines that were written after the look, and more such lines may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -88,8 +88,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """An ordinary seal after a last word takes it back: the agent runs again and may send more
-    lines."""
+    """An ordinary seal after a last word takes it back, because the agent runs again and may send
+    more lines."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN
@@ -134,8 +134,9 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """A seal of a topic made again also seals the old topic id: its young buckets become complete
-    or incomplete. Lines that come after the newest seal leave these buckets open."""
+    """After a topic was made again, a seal of the new topic also seals the old one, so the old
+    topic's young buckets become complete or incomplete. Lines that come after the newest seal leave
+    these buckets open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
@@ -150,8 +151,8 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
-    """A last word on a topic does not hold for the topic made again under its name, once the agent
-    has counted in the new topic without sealing it."""
+    """If a topic is made again, and an agent counts in the new topic without sealing it, the
+    agent's last word on the old topic is not valid for the new one."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))

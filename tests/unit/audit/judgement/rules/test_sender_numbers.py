@@ -68,8 +68,9 @@ def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """A seal of the same epoch makes up for no missing number, however long before the bucket it
-    was sent. The missing message may have come after the seal, and may touch any bucket."""
+    """A seal of the same epoch does not make up for a missing number, however long before the
+    bucket the seal was sent. The missing message may have come after the seal, and may touch any
+    bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -114,8 +115,9 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
-    """A later epoch makes up for a missing number by the agent's own clock, even if we took its
-    seal long before, because that clock bounds event times."""
+    """Whether a later epoch makes up for a missing number is decided by the agent's own clock,
+    because that clock bounds event times. By our clock, that epoch's first seal may have come long
+    before the time that the seal names."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]

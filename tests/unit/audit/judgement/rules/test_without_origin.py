@@ -32,8 +32,8 @@ from support.promises import promise
 
 @promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
-    """Without a counter no bucket of records without origin is complete: only the loader has
-    counted them."""
+    """Without a counter no bucket of records without origin is complete, because only the loader
+    has counted them."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     found = verdict([delta(HDFS, 1, count(agent=0))], policy)
     assert found.status is Status.UNKNOWN
@@ -75,8 +75,8 @@ def test_records_without_origin_are_compared_too() -> None:
 
 
 def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
-    """Without a broker tier the audit waits for the mirror's counter. If only agents are asked,
-    nobody counts these records."""
+    """If the audit has no broker tier, it waits for the mirror's counter. If it has only the agent
+    tier, nobody counts these records."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
     counted = from_the_broker_on()[1:3]
     assert verdict(counted, policy).status is Status.OPEN
@@ -91,7 +91,8 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
     """If a mirror's counter is heard, that proves nothing for the broker's counter, which may have
-    counted only some of the records. The audit waits for each of two mirrors."""
+    counted only some of the records. If there are two mirrors, the audit waits for the counter of
+    each."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -129,9 +130,9 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """If all counters are retired, one of them must have been heard when the bucket was due.
-    Otherwise they may have counted only some of its records, and a loader with the same number of
-    records proves nothing."""
+    """If all counters are retired, one of them must have been heard when the bucket was due, or
+    later. Otherwise they may have counted only some of its records, and a loader with the same
+    number of records proves nothing."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -175,8 +176,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
-    """A counter that began late or has a gap leaves a bucket unknown: only offsets show which
-    records are missing."""
+    """A counter that began late or has a gap leaves a bucket unknown, because only offsets show
+    which records are missing."""
     messages = from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
     assert "did not count partition 0 from its start" in verdict(messages).reasons[0]

@@ -134,8 +134,8 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """After an unreadable response the call that it belongs to is abandoned, and so are all later
-    calls."""
+    """After an unreadable response the call to which it belongs and all later calls are
+    abandoned."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()

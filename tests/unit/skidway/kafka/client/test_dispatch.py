@@ -68,7 +68,8 @@ def test_leaders_get_their_own_requests() -> None:
 
 
 def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
-    """Batches for a leader that cannot be reached wait, and are sent once it can."""
+    """Batches for a leader that cannot be reached wait, and are sent once the leader can be
+    reached."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     assert plan(dispatch, usable=False) == []
@@ -78,8 +79,8 @@ def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
 
 
 def test_requests_are_bounded_in_bytes_and_number() -> None:
-    """Only one large batch makes a request exceed its limit; a leader has at most five open
-    requests."""
+    """A request exceeds its limit only if a single batch is larger than that. A leader has at most
+    five open requests."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in range(12):
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX // 3), number)

@@ -203,7 +203,7 @@ def test_damage_behind_whole_batches_comes_in_its_place() -> None:
 
 
 def test_offsets_that_do_not_rise_are_damage() -> None:
-    """A batch that begins below the end of the batch before it is not returned."""
+    """A batch whose first offset is lower than the end of the batch before it is not returned."""
     batches, end = whole_batches(memoryview(batch_at(3, 4) + batch_at(5, 4)), 3)
     assert (len(batches), end) == (1, 7)
 

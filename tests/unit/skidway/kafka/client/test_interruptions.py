@@ -66,7 +66,8 @@ def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
 
 
 def test_a_refusal_breaks_on_the_same_connection() -> None:
-    """A refused fetch is an interruption: the topic may have been deleted and made again."""
+    """A refused fetch is an interruption, because the topic may have been deleted and made
+    again."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     give(fetching, plan(fetching), None, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -95,7 +96,8 @@ class Watcher:
 
 
 def test_a_loop_that_stood_still_is_an_interruption() -> None:
-    """A loop that stood still for long is an interruption: the topic may have changed meanwhile."""
+    """If the loop stood still for long, that is an interruption, because the topic may have changed
+    meanwhile."""
     clock = ManualClock()
     client = LoopClient("127.0.0.1:1", Watcher(), clock=clock)
     client.turn()
@@ -110,7 +112,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """An interruption of all partitions breaks the sequence of batches on the same connection."""
+    """An interruption of all partitions breaks the sequence of batches of each, even on the same
+    connection."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

@@ -148,7 +148,7 @@ def test_several_refusals_are_one_wait() -> None:
 
 def test_acknowledgements_are_contiguous() -> None:
     """If a batch is acknowledged before an earlier batch, it is reported as delivered only after
-    that one."""
+    the earlier one."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
@@ -158,8 +158,8 @@ def test_acknowledgements_are_contiguous() -> None:
 
 
 def test_a_duplicate_is_acknowledged() -> None:
-    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement: the broker has the batch,
-    at an unknown offset."""
+    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement, because the broker has the
+    batch, though at an unknown offset."""
     driver = Driver()
     [one] = driver.begin(1)
     driver.answer(one, 46, 99)
@@ -220,7 +220,8 @@ def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None
 
 
 def test_old_event_times_go_one_by_one() -> None:
-    """A batch with event times over an hour old is alone in flight, and so is the next batch."""
+    """A batch with event times over an hour old is alone in flight. The next batch is alone in
+    flight as well."""
     driver = Driver()
     driver.begin()
     driver.add(1, 2)

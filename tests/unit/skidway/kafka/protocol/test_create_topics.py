@@ -25,7 +25,8 @@ def test_broker_defaults(version: int) -> None:
 
 
 def test_configs_are_a_list() -> None:
-    """A topic in the answer has an empty list of configs: Java's admin client fails on null."""
+    """A topic in the answer has an empty list of configs, because Java's admin client fails on
+    null."""
     body = encode(CreateTopicsResponse(topics=(CreatableTopicResult(name="a"),)), 5)
     assert body == wire("""
         00000000       # throttle time

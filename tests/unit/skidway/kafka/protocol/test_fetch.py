@@ -101,8 +101,9 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
-    """Asserts that both refused or both read the same. In version 12 the table also looks into
-    tagged fields that the hand-written parser skips, so it may refuse more."""
+    """Asserts that the hand-written parser and the table both refused, or both read the same. In
+    version 12 the table also looks into tagged fields that the hand-written parser skips, so it may
+    refuse more."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -255,7 +256,7 @@ def test_order_is_kept() -> None:
 
 
 def test_sessionless_by_default() -> None:
-    """A fetch has no session by default, and neither has an answer."""
+    """By default, a fetch and its answer have no session."""
     request = Fetch([], 500, 1, 1000)
     assert (request.session_id, request.session_epoch) == (0, -1)
     frame = joined(fetch_response.write_response(7, 7, []))

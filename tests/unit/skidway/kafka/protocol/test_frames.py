@@ -1,5 +1,5 @@
-"""Frames are cut from any stream of bytes, with a limit of their size, and have the header of their
-version."""
+"""Frames are cut from any stream of bytes, and their size is limited. The header of a request or
+response is that of its version."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_refused_lengths(start: bytes, said: str, most: int) -> None:
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    """A frame as long as the limit is accepted; the four bytes of its length do not count."""
+    """A frame as long as the limit is accepted; the four bytes of its length are not included."""
     assert feed(FrameReader(1000), framed(bytes(1000)), 5000) == [bytes(1000)]
 
 

@@ -148,7 +148,7 @@ def test_tagged_structure() -> None:
     topic = FetchableTopicResponse(topic="t", partitions=(partition,))
     response = FetchResponse(responses=(topic,))
     body = encode(response, 12)
-    assert wire("01 00 0d 00000003 0000000000000007 00") in body  # one tag: 0, thirteen bytes
+    assert wire("01 00 0d 00000003 0000000000000007 00") in body  # tag 0, of thirteen bytes
     assert decode(FetchResponse, body, 12) == response
 
 
