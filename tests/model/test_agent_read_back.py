@@ -420,8 +420,8 @@ def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
 def test_the_model_sees_floors_that_follow_what_was_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if floors follow records that were sent again: a first copy below the floor
-    would be declared lost."""
+    """The model notices if a record that was sent again raises the floor: its first copy, which has
+    a lower offset, would be declared lost."""
 
     def sent(self: Progress, departures: Iterable[Departure]) -> None:
         return

@@ -97,10 +97,10 @@ class Faults:
     rules of draining: with hasty_drains the agent says its last word while lines lie unread; with
     silent_returns it starts again and does not take its last word back; with deaf_drains it is
     drained again, finds lines that it cannot read, and does not take its last word back.
-    latenesses: the agent's and the audit's lateness are drawn separately. agents_word also breaks a
-    rule: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
-    counter, the loader and the audit is right, or an hour back or ahead; with clock_steps the
-    host's clock is set to any of these three.
+    latenesses: the agent's and the audit's lateness are drawn separately. agents_word breaks
+    another rule: the audit takes a loss to reach back by the agent's lateness alone, even if its
+    own lateness is larger. clocks: each clock of the host, the counter, the loader and the audit is
+    right, or an hour back or ahead; with clock_steps the host's clock is set to any of these three.
     """
 
     old_files: bool = True
@@ -476,8 +476,8 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """The collector's own evidence, or evidence rebuilt from the topic, in which no message
-        counts as live."""
+        """The collector's own evidence, or evidence rebuilt from the topic. If it is rebuilt, no
+        message is marked as heard live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -520,7 +520,7 @@ class World:
             for x in messages
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
-        cut = max(cuts, default=0)  # 0: nobody counted in this bucket
+        cut = max(cuts, default=0)  # 0 if the agent counted nothing in this bucket
         has_left = self.has_left(messages, newest)
         due = 0 if has_left else bucket + BUCKET_MS + self.lateness_ms
         teller = self.tellers[Tier.AGENT]

@@ -133,7 +133,7 @@ class CoreClient:
         self.is_closed = False
 
     def send(self, data: bytes) -> None:
-        """Sends bytes unchanged. If there are many, the broker takes turns in between."""
+        """Sends bytes unchanged. Whenever the socket is full, the broker's loop makes a turn."""
         left = memoryview(data)
         while left and not self.is_closed:
             try:

@@ -2,8 +2,9 @@
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-While `CONTROL/fault` exists, it says what fails: kind, ending of the file's name, position.
-`CONTROL/operations` gets a line for each operation: kind, file, whether it failed.
+While `CONTROL/fault` exists, operations fail. It has three words: the kind of the operations that
+fail, the ending of the names of their files, and the position beyond which they fail.
+`CONTROL/operations` gets a line for each operation: its kind, its file, and whether it failed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ NODE, FRANZ_GO = "node", "franz-go"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
 """The machine's architecture as npm and as Go name it."""
 FETCHES_TOOLCHAINS = (1, 21)
-"""The first version of Go that by itself fetches the toolchain of a go.mod."""
+"""The first version of Go that by itself fetches the toolchain that a go.mod names."""
 
 
 def node_driver(name: str) -> list[str]:

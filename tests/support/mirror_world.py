@@ -79,7 +79,8 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """A batch of the source with the given offsets. Each number gives other bytes."""
+    """A batch of the source with the given offsets. Batches with different numbers have different
+    bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))

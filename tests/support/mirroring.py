@@ -39,8 +39,8 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Whether the broker serves. A broker whose mirror stopped serves as well, but is not
-        healthy."""
+        """Whether the broker serves clients. If its mirror has stopped, the broker still serves
+        clients, but /health says that it is not healthy."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
         return False

@@ -93,8 +93,8 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If it is another topic than before, commits
-        first."""
+        """Looks up which topic has the name now. If it is another topic than before, commits what
+        was counted of the old topic first."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)

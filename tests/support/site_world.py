@@ -243,7 +243,8 @@ class World:
         """Counts everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
-                for _ in range(3):  # three rounds: the gap, the batch that is compared, the rest
+                # one call passes the gap, one compares a batch, one counts the rest
+                for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 
     def commit_counter(self) -> None:
