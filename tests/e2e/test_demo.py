@@ -1,4 +1,4 @@
-"""`skidway demo`, the first thing that a newcomer runs, run as a newcomer runs it."""
+"""Runs `skidway demo` as a newcomer runs it, who has run nothing else before."""
 
 from __future__ import annotations
 

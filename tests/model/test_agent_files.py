@@ -248,8 +248,8 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # With these schemes, nothing would show where a file went whose inode was used again, or
-        # that a deleted file belonged to the log.
+        # With these schemes, nothing would show what became of a deleted file, or that it belonged
+        # to the log.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])

@@ -275,8 +275,8 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives the file an id, and announces it, with the id that had its inode before and the
-        position that the agent reached under that id."""
+        """Gives the file an id and announces the file. The announcement names the id that had the
+        file's inode before, and the position that the agent reached under that id."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -489,8 +489,8 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Whether, of the agents that the collector has heard, the one that began last has sealed
-        the bucket."""
+        """Whether the bucket is sealed by the agent that began last, among the agents that the
+        collector has heard."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -560,10 +560,10 @@ class World:
         return {x.bucket for x in self.broker if x.bucket > over}
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
-        """The times at which the agent announced content that others may have read: content that
-        they announced, and the first content that it met in a file that they knew. Once it has read
-        content of such a file after their last message, they cannot have read later content of that
-        file."""
+        """The times at which the agent `last` announced content that the others may have read. This
+        is content that the others announced, and, in a file that they knew, the first content that
+        `last` met. Once `last` has read content of such a file after the others' last message, the
+        others cannot have read later content of that file."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -682,8 +682,8 @@ def _blind_to_last_words(evidence: Evidence) -> None:
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Judges as if only a new agent could read again what an old one had read, and not the
-    reverse."""
+    """Judges as if only a new agent could read again what an old one had read, and never an old
+    agent what a new one had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)

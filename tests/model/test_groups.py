@@ -1,9 +1,9 @@
 """The real state machine of groups under random schedules of members, time, ZooKeeper and crashes.
 
 Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, or change
-their subscription. Answers are lost. A write to ZooKeeper is slow, or fails (even though it was
-stored, or because consumers that coordinate through ZooKeeper use the group). The broker crashes
-and restarts with what was stored.
+their subscription. Answers are lost. A write to ZooKeeper is slow, or fails although it was stored,
+or fails because consumers that coordinate through ZooKeeper use the group. The broker crashes and
+restarts with what was stored.
 
 Whatever happens, a generation has one leader, and only the leader gets the list of members. A
 generation has one assignment, whatever crashes, and no member gets an assignment that was not

@@ -305,7 +305,7 @@ class MemoryCoordinator:
         self.hook()
         if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
-        self.connect_again()  # perhaps under another session, as a real client does
+        self.connect_again()  # a real client, too, may repeat a request under another session
         return do()
 
     def _notice_end(self) -> None:

@@ -25,9 +25,8 @@ PartitionId = tuple[Source, int]
 
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
-    """Copies some more records of a partition to the mirror. Just before them the mirror lacks
-    `skipped` offsets that it lost, and all offsets that expired at the source before it copied
-    them."""
+    """Copies some more records of a partition to the mirror. First it leaves out `skipped` offsets,
+    which the mirror loses, and all offsets that have expired at the source."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:

@@ -82,8 +82,8 @@ def dated(path: Path) -> None:
 
 
 def copied(path: Path) -> None:
-    """Rotates by copytruncate. What is written between copy and truncation may be lost, and is
-    declared lost."""
+    """Rotates by copytruncate. What is written between copy and truncation may be lost, and the
+    agent declares a loss."""
     _shift(path, "")
     shutil.copyfile(path, f"{path}.1")
     os.truncate(path, 0)

@@ -26,8 +26,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""If a bucket is not listed, the next listed one judges it, but only if that one is at most this
-many milliseconds later."""
+"""A bucket that is not listed has the verdict of the next listed bucket, but only if that bucket is
+at most this many milliseconds later."""
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Arrived:
     """What arrived. rows, rejects: by topic, under the mirror's name without `.rejected`. verdicts:
     the report's buckets. recounted: buckets whose rows differ from the counts, according to a
     recount.
-    gone: the lines in files of the output that were deleted."""
+    gone: the lines in deleted files of the output."""
 
     rows: Mapping[str, Sequence[Row]]
     rejects: Mapping[str, Sequence[int]]
@@ -153,10 +153,10 @@ class _Words:
     with the same name, and its reasons.
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
-    loss was declared, which is later than all lines that may be lost. So the next listed bucket of
-    a topic also judges buckets that are not listed. If a topic was made again, both topics have a
-    verdict. A line that does not match the pattern gets the time of its reading as its time, so it
-    may be in any later bucket of the rejects.
+    loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
+    that is not listed has the verdict of the next listed bucket of its topic. If a topic was made
+    again, both topics have a verdict. A line that does not match the pattern gets the time of its
+    reading as its time, so it may be in any later bucket of the rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:

@@ -32,8 +32,8 @@ LOGS = "logs"
 UNPRIVILEGED = (
     ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""The beginning of a command line: without these capabilities even root cannot open a file whose
-mode forbids it."""
+"""The beginning of a command line. It takes away capabilities without which even root cannot open a
+file whose mode forbids it."""
 
 
 @pytest.fixture

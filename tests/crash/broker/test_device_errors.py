@@ -111,7 +111,8 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
     refused_alone(broker, disk)
     disk.heal()
     disk.fail("fsync", "nothing")
-    refused_alone(broker, disk)  # it still refuses, although a second fsync would succeed
+    # the broker still refuses batches, although a second fsync would succeed
+    refused_alone(broker, disk)
     of_log = [each.failed for each in disk.operations() if each.what == "fsync"
               and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
     assert of_log.count(True) == 1

@@ -155,7 +155,7 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """SIGTERM ends a run in order: it commits nothing, and the next run loads."""
+    """SIGTERM ends a run in order: the run commits nothing, and the next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -267,8 +267,8 @@ def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """900 rows are loaded, the output is removed, and 300 records are deleted at the broker. The
-    rest is loaded again with a clock an hour back: the audit counts exactly the rows that exist,
-    also after later loads."""
+    rest is loaded again while the clock is an hour back. Then the audit counts exactly the rows
+    that exist, and still does after later loads."""
     fill(loading, 0, 450)
     assert loading.loaded()["rows"] == counted(loading) == 900
     shutil.rmtree(loading.output)
