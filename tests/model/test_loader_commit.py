@@ -85,8 +85,8 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Loader:
-    """uuid: empty while the loader is idle. history: the index of the answers that it got. linked:
-    the source of a local rename that is half done."""
+    """uuid: empty while the loader is idle. history: the index under which the search keeps the
+    list of answers that the loader got. linked: the source of a local rename that is half done."""
 
     uuid: str = ""
     history: int = 0

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.conformance
 
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway mirror status` asks the broker that has these settings, and prints words or JSON."""
+    """For a broker that mirrors nothing, `skidway mirror status` says so in a sentence, and prints
+    an empty list with --json."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (

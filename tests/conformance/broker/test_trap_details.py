@@ -84,8 +84,9 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """A newer ApiVersions request than the broker knows gets error 35 in a body of version 0, with
-    the version range of every API, so that the client can pick a version and ask again."""
+    """An ApiVersions request of a version that the broker does not know gets error 35 in a body of
+    version 0, with the version range of every API, so that the client can pick a version and ask
+    again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)
@@ -120,8 +121,8 @@ def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> No
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> None:
-    """In a stored batch only the base offset and the leader epoch are changed, which the CRC does
-    not cover."""
+    """In a stored batch only the base offset and the leader epoch, which the CRC does not cover,
+    are changed."""
     assert produced(client, batch(b"before")).base_offset == 0
     sent = bytes(batch(b"a", b"b", codec=codec, timestamps=[NOW_MS, NOW_MS + 1]))
     assert produced(client, sent).base_offset == 1

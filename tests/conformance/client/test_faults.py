@@ -172,8 +172,8 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """A refused batch comes back with its error, and the batches behind it come back as drained;
-    then sending goes on."""
+    """The producer returns a refused batch with its error, and the batches after it as drained;
+    then it sends further batches."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)

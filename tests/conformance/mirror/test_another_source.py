@@ -77,8 +77,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the source's log has the same topic id and offsets but other records, and at least as many
-    as the mirror, the mirror stops the partition."""
+    """If the source's log has the same topic id but other records, and reaches at least as far as
+    the mirror's log, the mirror stops the partition."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)

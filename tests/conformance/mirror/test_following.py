@@ -95,7 +95,7 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
     assert clusters.here.ends("dc1.logs") == {0: 15}
     status = run_skidway("mirror", "status", "--url", url(clusters))
     assert status.returncode == 3
-    clusters.here.restart()  # the source is still down
+    clusters.here.restart()  # the mirror starts while the source is down
     clusters.source.start()
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
