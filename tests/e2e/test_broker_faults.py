@@ -242,7 +242,7 @@ def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
 
 @contextmanager
 def down(pipeline: Pipeline, name: str) -> Iterator[None]:
-    """Kills the program, and starts it again after the block."""
+    """Kills the program, and starts it again after the `with` block."""
     pipeline.kill(name)
     yield
     pipeline.start(name)

@@ -38,7 +38,7 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 @contextmanager
 def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """Starts a demo and kills it after the block; its output goes to files in the folder."""
+    """Starts a demo and kills it after the `with` block; its output goes to files in the folder."""
     folder.mkdir(exist_ok=True)
     with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
         demo = subprocess.Popen(

@@ -120,7 +120,7 @@ class Upgrades(Schedule):
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # A late batch that arrives behind expired lines would look as old as those lines.
+            # A late batch that arrives after lines that expired would look as old as those lines.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -202,7 +202,7 @@ class Upgrades(Schedule):
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """Remembers a file's bytes, unless the promised part of the file changed unnoticed by the
-        agent. Bytes behind the promised part may be replaced under the same file id."""
+        agent. Bytes after the promised part may be replaced under the same file id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -479,8 +479,9 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices if the agent does not know which records readers drop: a record that lies
-    behind later records of its file becomes no row, but the agent would count it as delivered."""
+    """The model notices if the agent does not know which records readers drop: a record that
+    arrived after later records of its file becomes no row, but the agent would count it as
+    delivered."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

@@ -1,11 +1,11 @@
 """The audit's judgement under random schedules: no incomplete bucket is ever called complete, and
-in the end every complete one is.
+in the end every complete bucket is.
 
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
 and more than once. After each message the test asks the real judgement which buckets are complete.
-None of these lines may then be missing from the rows of a complete bucket (D3 forbids the verdict
-itself):
+Then none of these lines may be missing from the rows of such a bucket, and a bucket as in D3 may
+not be called complete at all:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -94,8 +94,8 @@ class Faults:
     """The events that may happen beside the ordinary ones.
 
     drains: the agent is drained, retired, started again or drained again. Three faults break the
-    rules of draining: with hasty_drains the agent says its last word while lines lie unread; with
-    silent_returns it starts again and does not take its last word back; with deaf_drains it is
+    rules of draining. With hasty_drains, the agent says its last word while lines lie unread. With
+    silent_returns, it starts again and does not take its last word back. With deaf_drains, it is
     drained again, finds lines that it cannot read, and does not take its last word back.
     latenesses: the agent's and the audit's lateness are drawn separately. agents_word breaks
     another rule: the audit takes a loss to reach back by the agent's lateness alone, even if its
@@ -317,8 +317,8 @@ class World:
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """Starts the agent again: it repeats its last seal as an ordinary one, which takes the last
-        word back."""
+        """Starts the agent again: it repeats its last seal as an ordinary seal, which takes the
+        last word back."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
@@ -678,7 +678,7 @@ RUNS = range(80)
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """With late lines, old files, wrong clocks and messages in any order, no incomplete bucket is
-    ever called complete, and in the end every complete one is."""
+    ever called complete, and in the end every complete bucket is."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"

@@ -1,18 +1,18 @@
 """Several agents of one host under random schedules: no line counts twice in a complete bucket.
 
 An agent loses its state, and a second agent begins. It reads every file from the beginning, even
-the lines that the first agent has delivered. Or the state of an earlier agent is brought back and
-goes on at its old positions, although the other agent has read further; or both agents run at once.
-Files are moved out of the patterns and in again. Files are small when they are announced, and grow.
-Disks get new device numbers. Files are truncated or deleted, and the next file gets the inode and
-the same first bytes. Lines have event times, or the time of reading. The collector gets the
-messages in any order and more than once, but each announcement at once, because an agent sends it
-before its records. After each message the test asks the real judgement. The world remembers each
-delivery of each line, so it knows which lines were delivered twice. It checks:
+the lines that the first agent has delivered. Or the state of an earlier agent is brought back, and
+that agent goes on at its old positions, although the other agent has read further. Or both agents
+run at once. Files are moved out of the patterns and in again. Files are small when they are
+announced, and grow. Disks get new device numbers. Files are truncated or deleted, and the next file
+gets the inode and the same first bytes. Lines have event times, or the time of reading. The
+collector gets the messages in any order and more than once, but each announcement at once, because
+an agent sends it before its records. After each message the test asks the real judgement. The world
+remembers each delivery of each line, so it knows which lines were delivered twice. It checks:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
-and in the end every bucket is complete if it began after the last rereading was over.
+In the end, every bucket that began after the last rereading was over must be complete.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """Replaces a content by a new one in the same inode: in a new file (born), or in the same
-        file."""
+        """Replaces a content by a new one in the same inode. born: the new content is in a new
+        file. Otherwise it is in the same file."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)

@@ -240,8 +240,8 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Commits. Asserts that the broker accepts this only from members of the current
-        generation, and that it accepts no commit of an older generation after one of a newer
+        """Commits. Asserts that the broker accepts the commit only from a member of the current
+        generation, and that it accepts no commit of an older generation after a commit of a newer
         generation."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation

@@ -275,8 +275,7 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again. Such batches come back in order, behind the refused
-        batch."""
+        """Sends a drained batch again. Such batches come back in order, after the refused batch."""
         self._taken_back.append(number)
         taken = self._taken_back
         if taken != list(itertools.islice(self.expected, len(taken))):

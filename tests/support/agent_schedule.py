@@ -131,7 +131,7 @@ class Schedule(ABC):
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cuts a file at a random place behind its durable bytes, but never inside a cell."""
+        """Cuts a file at a random place after its durable bytes, but never inside a cell."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1

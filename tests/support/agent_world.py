@@ -308,7 +308,7 @@ class Brokers:
     def arrive_late(self, tp: TopicPartition) -> None:
         """Lets the next batch of a lost connection, or of a dead agent, arrive.
 
-        If that batch is refused, the batches behind it are dropped, because they are out of
+        If that batch is refused, the batches after it are dropped, because they are out of
         sequence.
         """
         sent = self.late[tp].pop(0)
@@ -358,7 +358,7 @@ class Producer:
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
         """Lets the oldest batch of a partition reach the broker; its answer waits in `appended`.
 
-        If the batch is refused, the batches before it are answered, and the batches behind it are
+        If the batch is refused, the batches before it are answered, and the batches after it are
         taken back.
         """
         sent = self.sent[tp].pop(0)

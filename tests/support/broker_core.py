@@ -236,8 +236,8 @@ class BrokerCore:
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and lets the loop do everything that is due then, with all
-        consequences."""
+        """Lets time pass, and lets the loop do everything that is due then, and everything that
+        follows from it."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

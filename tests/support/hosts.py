@@ -255,7 +255,7 @@ class Run:
 
 @contextlib.contextmanager
 def running(names: Sequence[str]) -> Iterator[Run]:
-    """Boots hosts, and takes them down after the block, whatever happened."""
+    """Boots hosts, and takes them down after the `with` block, whatever happened."""
     if kept := os.environ.get("SKIDWAY_HOSTS"):
         yield attach(Path(kept))
         return

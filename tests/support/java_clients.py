@@ -87,7 +87,7 @@ class JavaClients:
 
     @contextmanager
     def admin(self, bootstrap: str) -> Iterator[Any]:
-        """An Admin, which is closed after the block."""
+        """An Admin, which is closed after the `with` block."""
         with _closing(self.kafka.clients.admin.Admin.create(self._map(bootstrap, {}))) as made:
             yield made
 

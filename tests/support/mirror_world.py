@@ -137,7 +137,8 @@ class SourceLog:
         self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
-        """The batches from the one that holds the offset on; None if the offset is out of range."""
+        """The batch that holds the offset, and the batches after it; None if the offset is out of
+        range."""
         if not self.start <= offset <= self.end:
             return None
         found = b""

@@ -165,7 +165,7 @@ def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
 
 
 def pair(folder: Path, zookeeper: str, **settings: Any) -> Iterator[Pair]:
-    """A running pair of clusters, for fixtures. The clusters are stopped after the block."""
+    """A running pair of clusters, for fixtures. The clusters are stopped after the `with` block."""
     made = Pair(folder, zookeeper, **settings)
     try:
         yield made.start()

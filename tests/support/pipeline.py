@@ -332,7 +332,7 @@ class Oracle:
 
 
 class Writer:
-    """An application that writes lines all the time during the block."""
+    """An application that writes lines all the time during the `with` block."""
 
     def __init__(
         self, oracle: Oracle, name: str, *, lines: int = 40, every_s: float = 0.004

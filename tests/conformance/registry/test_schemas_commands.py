@@ -57,7 +57,7 @@ def file(folder: Path, schema: object) -> str:
 
 def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run) -> None:
     """`list` prints one line for each subject with its latest version; --prefix chooses subjects,
-    and --deleted shows deleted versions too."""
+    and --deleted adds the deleted versions."""
     users.register("other", '"int"')
     assert [line.split() for line in run("list").stdout.splitlines()] == [
         ["SUBJECT", "VERSION", "ID"],

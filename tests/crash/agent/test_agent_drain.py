@@ -85,8 +85,8 @@ def last_words(broker: SkidwayBroker) -> set[str]:
 
 @contextmanager
 def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
-    """Appends lines while the block runs. Yields a list whose only item is the number of lines in
-    the file."""
+    """Appends lines during the `with` block. Yields a list whose only item is the number of lines
+    in the file."""
     over, written = threading.Event(), [first]
 
     def append() -> None:

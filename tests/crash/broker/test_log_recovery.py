@@ -95,8 +95,8 @@ def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> No
     ids=["zero", "zeros", "many-zeros", "ones", "noise", "text"],
 )
 def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) -> None:
-    """Zeros and old blocks behind the last batch are cut off, and the part cut off is kept in a
-    file of its own."""
+    """Zeros and old blocks after the last batch are cut off, and the part cut off is kept in a file
+    of its own."""
     write_log(tmp_path)
     before = stored(tmp_path)
     size = (tmp_path / FIRST).stat().st_size
@@ -303,7 +303,7 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """A segment that ends between two batches, with data behind it, is damage: it looks as if a
+    """A segment that ends between two batches, with data after it, is damage: it looks as if a
     segment after it had been deleted, and the deleted segment may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
@@ -315,7 +315,7 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """A torn segment with two more segments behind it is damage: the broker never writes so much
+    """A torn segment with two more segments after it is damage: the broker never writes so much
     between two flushes, so a power failure cannot be the cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):

@@ -366,7 +366,8 @@ def without_a_broker(
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
-    """If the cluster does not answer, the run ends with the exit status for unreachable."""
+    """If the cluster does not answer, the run ends with the exit status for an unreachable
+    service."""
     assert without_a_broker.wait(300) == 3
     assert "no broker" in without_a_broker.output()
     assert "Traceback" not in without_a_broker.output()

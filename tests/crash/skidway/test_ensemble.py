@@ -116,7 +116,7 @@ def create(broker: SkidwayBroker, topic: str) -> None:
 
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
     """When the leader and its disk are lost, topics and schemas can still be made. An empty server
-    in its place gets everything from the other two, and then one of these two can fail."""
+    in the leader's place gets everything from the other two, and then one of these two can fail."""
     with three(tmp_path) as members:
         broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
         registry = Registry(addresses(members), tmp_path)
