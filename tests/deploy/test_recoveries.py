@@ -126,8 +126,8 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is down, the mirror's status names it and no partition stops; once
-    the source is back, the mirror goes on by itself."""
+    """While a mirror's source is down, `skidway mirror status` reports the source and no partition
+    stops; once the source is back, the mirror goes on by itself."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")

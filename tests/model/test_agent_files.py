@@ -2,9 +2,9 @@
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
 permissions; some of its file systems have no times of birth. The agent may be down meanwhile. The
-test knows every line and in which file it lies. Four things are failures: a line that is missing
-and not declared, a line that was delivered twice and not declared, a declared loss although no line
-is missing, and a declared doubt although no line can be doubled.
+test knows every line and in which file it lies. Four things are failures. A line is missing and was
+not declared lost. A line was delivered twice and was not declared as possibly doubled. A loss is
+declared although no line is missing. A doubt is declared although no line can be doubled.
 """
 
 from __future__ import annotations
@@ -422,8 +422,8 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
     """While a file system is not mounted or a directory cannot be searched, the agent takes no file
-    for deleted: no line is lost, doubled or declared, even if the file system comes back with
-    another device number."""
+    for deleted. No line is lost or doubled and no loss is declared, even if the file system comes
+    back with another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")

@@ -375,8 +375,8 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the last acknowledged offset serves as the floor, the offset at which
-    the agent begins to look for records: records of pending intents may lie below it, and would be
-    sent again or declared lost."""
+    the agent begins to look for records: records of pending intents may have lower offsets, and
+    would be sent again or declared lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}

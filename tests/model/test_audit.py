@@ -93,14 +93,19 @@ SENDERS = {
 class Faults:
     """The events that may happen beside the ordinary ones.
 
-    drains: the agent is drained, retired, started again or drained again. Three faults break the
-    rules of draining. With hasty_drains, the agent says its last word while lines lie unread. With
-    silent_returns, it starts again and does not take its last word back. With deaf_drains, it is
-    drained again, finds lines that it cannot read, and does not take its last word back.
-    latenesses: the agent's and the audit's lateness are drawn separately. agents_word breaks
-    another rule: the audit takes a loss to reach back by the agent's lateness alone, even if its
-    own lateness is larger. clocks: each clock of the host, the counter, the loader and the audit is
-    right, or an hour back or ahead; with clock_steps the host's clock is set to any of these three.
+    - drains: the agent is drained, retired, started again or drained again.
+    - hasty_drains, which breaks a rule: the agent says its last word while lines lie unread.
+    - silent_returns, which breaks a rule: the agent starts again and does not take its last word
+      back.
+    - deaf_drains, which breaks a rule: the agent is drained again, finds lines that it cannot read,
+      and does not take its last word back.
+    - latenesses: the agent's and the audit's lateness are drawn separately.
+    - agents_word, which breaks a rule: the audit takes a loss to reach back by the agent's lateness
+      alone, even if its own lateness is larger.
+    - clocks: each clock of the host, the counter, the loader and the audit is right, or an hour
+      back or ahead.
+    - clock_steps: the host's clock is set during the run. With `clocks` too, it is set right, or an
+      hour back or ahead.
     """
 
     old_files: bool = True
@@ -365,8 +370,8 @@ class World:
 
     def beyond_assumption(self, line: Line) -> bool:
         """Whether the audit assumes that a line that vanished unread did not exist. It assumes this
-        if the line is older than the last seal's W minus the lateness (the larger one of the
-        agent's and the audit's), and if no delta has touched the line's bucket since that seal."""
+        if the line is older than the last seal's W minus the lateness (the agent's or the audit's,
+        whichever is larger), and if no delta has touched the line's bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal

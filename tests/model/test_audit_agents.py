@@ -73,18 +73,23 @@ POLICY = Policy(
 
 @dataclass(frozen=True)
 class Faults:
-    """The events that may happen. timed: lines have event times. overlaps: an agent whose state was
-    lost goes on for a while. returns: the state of an earlier agent is brought back. moves: files
-    leave the patterns and come back. gives_up: an agent declares unread lines lost, and reads them
-    later. succeeds: an agent remembers which file had an inode before, and gives a file that comes
-    back a new id.
+    """The events that may happen.
 
-    births: announcements have the time of birth. mixed: the announcements of every second agent do
-    not have it. grows: files are announced while they have few bytes. renumbers: the disk gets
-    another device number.
-    truncates: a file's content is replaced. reuses: a file is deleted, and the next file has its
-    inode. alike: the first bytes of all files are the same. hours: the clock is set back or ahead
-    by an hour.
+    - timed: lines have event times.
+    - overlaps: an agent whose state was lost goes on for a while.
+    - returns: the state of an earlier agent is brought back.
+    - moves: files leave the patterns and come back.
+    - gives_up: an agent declares unread lines lost, and reads them later.
+    - succeeds: an agent remembers which file had an inode before. It gives a new id to a file that
+      comes back.
+    - births: announcements have the time of birth.
+    - mixed: the announcements of every second agent do not have the time of birth.
+    - grows: files are announced while they have few bytes.
+    - renumbers: the disk gets another device number.
+    - truncates: a file's content is replaced.
+    - reuses: a file is deleted, and the next file has its inode.
+    - alike: the first bytes of all files are the same.
+    - hours: the clock is set back or ahead by an hour.
     """
 
     timed: bool = False

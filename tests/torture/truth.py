@@ -34,15 +34,20 @@ at most this many milliseconds later."""
 class Truth:
     """What became of every line, by line numbers and by buckets.
 
-    lost, doubled: lines that are missing or came twice in complete buckets. torn, invented: rows or
-    rejects that match no line. missing: lines that did not arrive, in buckets that stay open or
-    incomplete, so that the audit still waits for them. declared: the number of the other lines that
-    are missing or came twice. proven: the number of lines that arrived once, in complete buckets.
+    - lost, doubled: lines that are missing or came twice in complete buckets.
+    - torn, invented: rows or rejects that match no line.
+    - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
+      still waits for them.
+    - declared: the number of the other lines that are missing or came twice.
+    - proven: the number of lines that arrived once, in complete buckets.
+    - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
+      missing or doubled.
+    - beside: the same as false_alarms, but a reason of the bucket also applies to a bucket in which
+      lines are missing or doubled.
+    - unhealed: buckets with any other verdict than "complete", although none of their lines is
+      missing or doubled.
 
-    false_alarms, unhealed: buckets that are not complete although none of their lines is missing or
-    doubled; false_alarms have the verdict "lost" or "unknown", unhealed any other. beside: false
-    alarms whose reason also applies to a bucket in which lines are missing or doubled. The first
-    reason of each alarm is kept.
+    The last three have the first reason of each bucket.
     """
 
     lines: int = 0

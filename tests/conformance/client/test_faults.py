@@ -339,8 +339,8 @@ def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> Non
 
 
 def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
-    """If a response ends within a batch, its whole batches are returned, and the rest is fetched
-    next time."""
+    """If a response ends within a batch, its whole batches are returned, and the cut batch is
+    fetched next time."""
     fill(broker, LOGS, 3)
     whole = broker.logs[LOGS].read
 

@@ -1,5 +1,5 @@
-"""If the source is not the one that was mirrored before, the mirror stops, names it, and copies
-none of its records."""
+"""If the source is not the one that was mirrored before, the mirror stops, says why, and copies
+none of that source's records."""
 
 from __future__ import annotations
 

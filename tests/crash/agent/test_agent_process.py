@@ -317,7 +317,7 @@ def test_brokers_that_are_away_are_named(
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     """If a pattern is wrong, /health is 503 and names the topic whose lines are rejected, and the
-    log names one line."""
+    agent's log shows one of these lines."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)

@@ -1,8 +1,8 @@
 """A device under one of two log directories fails with EIO: on a write, an fsync, a read.
 
 Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the directory offline,
-names it, and goes on with the other directory. After a start on a good device every acknowledged
-record is there again.
+names it on /health, and goes on with the other directory. After a start on a good device every
+acknowledged record is there again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """Asserts that the directory is offline and named, that its partition refuses requests, and
+    """Asserts that /health calls the directory offline, that its partition refuses requests, and
     that the other partition is served."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}

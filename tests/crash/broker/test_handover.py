@@ -221,8 +221,8 @@ def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
 
 
 def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
-    """If a log is damaged, hand-over names file and position, and the partition stays where it
-    is."""
+    """If a log is damaged, hand-over prints file and position of the damage, and the partition
+    stays where it is."""
     segment = min((pair.old.logs / "logs-0").glob("*.log"))
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1

@@ -211,8 +211,8 @@ def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Pa
 
 
 def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
-    """If a roll failed and the old segment went on, recovery deletes the empty segment whose base
-    offset lies within the old segment."""
+    """If a roll failed and batches were then appended to the old segment, recovery deletes the
+    empty segment whose base offset lies within the old segment."""
     write_log(tmp_path, 3)
     (tmp_path / "00000000000000000004.log").touch()
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
@@ -235,7 +235,8 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
     """Pages reach a disk in any order. Only bytes before the first missing page can have been
-    flushed, so the log ends there and goes on from there; the part cut off is kept."""
+    flushed, so recovery cuts the log there and keeps the part cut off. Later batches are appended
+    after the cut."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -562,8 +563,8 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
-    """If the leader epoch of the last batch but one is damaged, recovery stops the partition and
-    names it, and the last batch is not lost."""
+    """If the leader epoch of the last batch but one is damaged, recovery fails with a sentence
+    about the damage, and the last batch is not lost."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

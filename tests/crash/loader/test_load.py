@@ -209,8 +209,8 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
 @promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
-    """If a topic was made again and has another id, the loader refuses it, names it and changes
-    nothing."""
+    """If a topic was made again and has another id, the loader refuses it with a sentence and
+    changes nothing."""
     fill(loading, 0, 100)
     loading.loaded()
     before = loading.state("**/*")
@@ -288,8 +288,8 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """If the batch below the loaded offsets is not the batch that was loaded, the loader stops the
-    partition and names it; the other partition goes on."""
+    """If the last batch before the loaded offsets' end is not the batch that was loaded, the loader
+    reports the partition and loads nothing of it; the other partition is loaded."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")

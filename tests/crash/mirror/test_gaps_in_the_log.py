@@ -84,8 +84,8 @@ def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """If a segment of a mirror was deleted by hand, the partition stops and is named; the hole does
-    not count as a gap."""
+    """If a segment of a mirror was deleted by hand, recovery calls the log damaged, because the
+    hole is no named gap."""
     config = mirrored(segment_bytes=SMALL)
     log = open_in(tmp_path, config)
     for number in range(3):
