@@ -28,7 +28,7 @@ SPACE = (
 
 
 class Device(Operations):
-    """Passes each operation on to the folder below, unless the operation has to fail."""
+    """Passes each operation on to the underlying folder, unless the operation has to fail."""
 
     use_ns = True
 

@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # it runs before a test module sets up its own settings
+@pytest.hookimpl(tryfirst=True)  # this hook runs before a test module sets up its own settings
 def pytest_configure(config: pytest.Config) -> None:
     """Sets up Hypothesis. It has no deadlines, because a busy machine is no fault of the code."""
     settings.register_profile(

@@ -1,4 +1,4 @@
-"""Compares lines, rows and verdicts, and counts the torture's numbers. Pure."""
+"""Compares lines, rows and verdicts, and computes the numbers that the torture reports. Pure."""
 
 from __future__ import annotations
 

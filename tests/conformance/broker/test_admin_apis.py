@@ -94,7 +94,7 @@ def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
 def deleted(
     client: RawClient, topic: str, offset: int, *, partition: int = 0, version: int = 2
 ) -> tuple[int, int]:
-    """Deletes the records below the offset. Returns the error code and the low watermark."""
+    """Deletes the records before the offset. Returns the error code and the low watermark."""
     row = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=(row,)),))
     answer = client.ask(request, version, DeleteRecordsResponse)

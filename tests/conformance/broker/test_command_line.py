@@ -170,8 +170,8 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A new broker gets new partitions, of new topics and of old ones; existing partitions stay
-    where they are."""
+    """A new broker gets partitions of new topics, and partitions that are added to old topics;
+    existing partitions stay where they are."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0

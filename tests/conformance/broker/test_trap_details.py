@@ -98,8 +98,8 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
-    """A malformed client name gets INVALID_REQUEST, because it could otherwise become part of a
-    metric."""
+    """A malformed client name gets INVALID_REQUEST, because the name could otherwise become part of
+    a metric."""
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 
@@ -175,7 +175,8 @@ def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes)
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> None:
-    """Before Produce 7 a zstd batch is UNSUPPORTED_COMPRESSION_TYPE (KIP-110)."""
+    """In a Produce request of a version below 7, a zstd batch gets UNSUPPORTED_COMPRESSION_TYPE
+    (KIP-110)."""
     code = 0 if version >= 7 else ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     data = batch(b"x", codec=Codec.ZSTD)
     assert produced(client, data, version=version).error_code == code
@@ -227,8 +228,8 @@ def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version:
 
 
 def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
-    """Fetch ends at version 12, the last with topic names, because a client that sees version 13
-    sends only topic ids."""
+    """The broker offers Fetch only up to version 12, the last version with topic names, because a
+    client that sees version 13 sends only topic ids."""
     assert registry.ranges()[ApiKey.FETCH].highest == 12
     assert registry.ranges()[ApiKey.PRODUCE].lowest == 0
 

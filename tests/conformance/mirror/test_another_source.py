@@ -101,8 +101,8 @@ def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> No
 
 
 def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> None:
-    """If the source's log ends below the mirror's end, the mirror stops the partition, copies
-    nothing, and keeps its records."""
+    """If the source's log ends at a lower offset than the mirror's log, the mirror stops the
+    partition, copies nothing, and keeps its records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, 4)

@@ -179,7 +179,7 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
     """`mirror status` prints a table or JSON, whether it gets a URL or the broker's settings; the
-    metrics agree."""
+    metrics show the same state."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")

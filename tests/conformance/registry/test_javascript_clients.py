@@ -127,8 +127,8 @@ def test_confluents_serializer_registers_what_it_writes(
 
 
 def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
-    """With useLatestVersion the serializer registers nothing; if the subject has no version, it
-    fails and says so."""
+    """With useLatestVersion the serializer registers nothing; if the subject has no version, the
+    serializer fails, and its error says so."""
     with pytest.raises(ClientFailed):
         confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
     confluent.ask("register", subject="users-value", schema=json.dumps(V1))

@@ -54,7 +54,7 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
                 assert (stored.error_code, stored.base_offset) == (0, offset)
     assert (disk.path / "logs-0").is_dir()
     yield broker
-    broker.end()  # the broker must end before the device
+    broker.end()  # the broker must end before the device is unmounted
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:

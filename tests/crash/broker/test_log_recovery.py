@@ -58,8 +58,8 @@ def ends(path: Path) -> list[int]:
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Wherever the last write was cut, recovery keeps the batches before it, and the log goes on
-    after them."""
+    """Wherever the last write was cut, recovery keeps the batches before it, and later batches are
+    appended after them."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -147,7 +147,7 @@ def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
-    """If a file ends at the end of a batch but below the recovery point, it has lost flushed
+    """If a file ends at the end of a batch but before the recovery point, it has lost flushed
     batches, and recovery names the file."""
     write_log(tmp_path)
     path = tmp_path / FIRST
@@ -200,7 +200,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """If batches below the recovery point are lost, recovery names the damage and changes
+    """If batches before the recovery point are lost, recovery calls the log damaged and changes
     nothing."""
     log = write_log(tmp_path, 3)
     log.roll(0)
@@ -255,7 +255,7 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
 def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """A missing page below the recovery point is damage and not the trace of a power failure:
+    """A missing page before the recovery point is damage and not the trace of a power failure:
     recovery changes nothing."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
@@ -513,7 +513,7 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """Records below the log start offset of the checkpoint are not served again, even within a
+    """Records before the log start offset of the checkpoint are not served again, even within a
     segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
