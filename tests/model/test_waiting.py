@@ -93,7 +93,8 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
-    """Once everything is read, counted and loaded, and time has passed, the host is proven."""
+    """Once everything is read, counted and loaded, and time has passed, the gate calls the host
+    proven."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

@@ -2,8 +2,8 @@
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-While `CONTROL/fault` exists, operations fail. It has three words: the kind of the operations that
-fail, the ending of the names of their files, and the position beyond which they fail.
+While the file `CONTROL/fault` exists, some operations fail. The file has three words: the kind of
+these operations, the ending of the names of their files, and the position beyond which they fail.
 `CONTROL/operations` gets a line for each operation: its kind, its file, and whether it failed.
 """
 

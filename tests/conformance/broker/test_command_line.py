@@ -46,8 +46,8 @@ def test_settings_are_validated_without_starting() -> None:
 
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
-    """`topics` shows settings with their sources, and partitions with size and offsets; it names a
-    refused setting."""
+    """`topics` shows settings with their sources, and partitions with size and offsets; if a
+    setting is refused, the error names it."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
     assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0

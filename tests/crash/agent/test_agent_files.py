@@ -106,8 +106,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
-    """A job's log is deleted, and on ext4 the next job's log gets its inode and has the same first
-    line. Every line of both logs arrives."""
+    """Every line of both logs arrives if a job's log is deleted and, on ext4, the next job's log
+    gets the same inode and has the same first line."""
     (tmp_path / "log").mkdir()
     run, writer = tmp_path / "log" / "run.log", Writer()
     beginning = "Starting job\n"

@@ -170,8 +170,8 @@ def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> No
 
 
 def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> None:
-    """If good data follows the damage, the broker answers that partition with an error and serves
-    the others."""
+    """If a log is damaged and good data follows the damage, the broker answers requests for that
+    partition with an error and serves the others."""
     broker = own_broker.start()
     create(broker, "logs", 2)
     with RawClient(broker.port) as client:
