@@ -1,4 +1,4 @@
-"""Runs `skidway demo` as a newcomer runs it, who has run nothing else before."""
+"""Runs `skidway demo` in the way of a newcomer who has run nothing else before."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Faults:
       alone, even if its own lateness is larger.
     - clocks: each clock of the host, the counter, the loader and the audit is right, or an hour
       back or ahead.
-    - clock_steps: the host's clock is set during the run. With `clocks` too, it is set right, or an
+    - clock_steps: the host's clock is set during the run. With `clocks`, it is set right, or an
       hour back or ahead.
     """
 

@@ -340,8 +340,8 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """ListOffsets refuses the time -3 in versions below 7, and the times that only tiered logs have
-    in every version."""
+    """ListOffsets refuses the time -3 in versions below 7. In every version it refuses the times
+    that only tiered logs have."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:
