@@ -68,8 +68,8 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """The notes of each file. Ids with the same time of birth belong to one file. So do ids
-        with the same first bytes, if the time of birth of one of them is unknown."""
+        """The notes of each file. Ids with the same time of birth belong to one file. Ids with the
+        same first bytes also belong to one file, if the time of birth of one of them is unknown."""
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:
