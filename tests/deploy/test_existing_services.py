@@ -1,9 +1,9 @@
 """A site whose operator already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark, as one
 story in order.
 
-The inventory names them, and the playbooks install what is missing on Debian 12 hosts: an agent,
-the audit, a loader, and the broker of another cluster. Each test goes on where the one before it
-ended.
+The inventory names these services, and the playbooks install the missing programs on Debian 12
+hosts: an agent, the audit, a loader, and the broker of another cluster. Each test goes on where the
+one before it ended.
 """
 
 from __future__ import annotations

@@ -83,9 +83,9 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
-    """Without that setting the older version reads the state that this version left. upgrade.yml
-    changes the audit after the agents, so that the older audit never gets a message of a newer
-    agent."""
+    """Once the inventory has no setting that the older version refuses, the older version starts,
+    and reads the state that this version left. upgrade.yml changes the audit after the agents, so
+    that the older audit never gets a message of a newer agent."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]

@@ -108,8 +108,8 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
 
 
 def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
-    """rolling_restart.yml stops no broker while another one is not healthy, and says so; once all
-    are healthy it restarts them."""
+    """rolling_restart.yml stops no broker while another broker is not healthy, and its error names
+    that broker. Once all brokers are healthy, it restarts them."""
     started = "systemctl show -P ExecMainStartTimestamp skidway-broker"
     before = site.first.read(started)
     site.second.run("systemctl stop skidway-broker")

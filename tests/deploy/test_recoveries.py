@@ -126,8 +126,8 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is down, the mirror's status names it and no partition stops; once
-    the source is back, the mirror goes on by itself."""
+    """While a mirror's source is down, `skidway mirror status` reports the source and no partition
+    stops; once the source is back, the mirror goes on by itself."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
@@ -244,8 +244,8 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
 
 def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
     """A mirror whose disk is empty does not begin anew by itself: site.yml stops and names the
-    partition. After the operator has allowed it, topic by topic, offsets and counts are as
-    before."""
+    partition. The operator allows the mirror, topic by topic, to begin anew. Then offsets and
+    counts are as before."""
     dead = "A broker's disk is dead"
     site.offline.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.gone; "

@@ -12,7 +12,7 @@ from support.pipeline import Pipeline
 from support.trials import Stage, Story, chosen
 
 
-@pytest.hookimpl(tryfirst=True)  # runs before the option -m looks at the marks
+@pytest.hookimpl(tryfirst=True)  # this hook runs before the option -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives a test the mark of its story."""
     for item in items:

@@ -398,7 +398,8 @@ def file_deleted_and_written_again(trial: Trial) -> Told:
 def copied_and_truncated(trial: Trial) -> Told:
     """Lines that were read before a truncation, and lines written after it, are loaded once.
 
-    Nobody can know whether something was written in between, so the verdict is "lost".
+    Nobody can know whether something was written between copy and truncation, so the verdict is
+    "lost".
     """
     path = trial.write("app.log", 1000)
     trial.settle()

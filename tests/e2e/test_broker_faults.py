@@ -62,8 +62,8 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that were promised to a topic of two partitions are sent again to the same two, by
-    their keys, although the topic has more partitions by then."""
+    """Lines that were promised to a topic of two partitions are sent again to the same two
+    partitions, by their keys, although the topic has more partitions by then."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -242,7 +242,7 @@ def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
 
 @contextmanager
 def down(pipeline: Pipeline, name: str) -> Iterator[None]:
-    """Kills the program, and starts it again after the block."""
+    """Kills the program, and starts it again after the `with` block."""
     pipeline.kill(name)
     yield
     pipeline.start(name)

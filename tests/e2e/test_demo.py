@@ -1,4 +1,4 @@
-"""`skidway demo`, the first thing that a newcomer runs, run as a newcomer runs it."""
+"""Runs `skidway demo` in the way of a newcomer who has run nothing else before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 @contextmanager
 def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """Starts a demo and kills it after the block; its output goes to files in the folder."""
+    """Starts a demo and kills it after the `with` block; its output goes to files in the folder."""
     folder.mkdir(exist_ok=True)
     with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
         demo = subprocess.Popen(
@@ -167,7 +167,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)
-        assert demo.wait(240) == 128 + number  # 20 s for each program at most
+        assert demo.wait(240) == 128 + number  # the demo may wait 20 s for each program
     assert "nothing is left running" in said(tmp_path)
     assert "failed" not in said(tmp_path)
     assert not processes_in(tmp_path)

@@ -52,7 +52,7 @@ class Reader:
 
     The test changes two things everywhere: the folder of the logs, and every port, whether the text
     names it or a program uses it by default. So if README.md gives two programs the same port, they
-    collide here too.
+    also collide in this test.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -53,7 +53,8 @@ class Growing(Schedule):
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
-        if "narrow" in self.faults:  # a generation rotated before the first start belongs to no log
+        # a generation that was rotated before the agent's first start belongs to no log
+        if "narrow" in self.faults:
             self.start()
             self.turn()
         super().run()

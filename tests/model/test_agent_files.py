@@ -2,9 +2,9 @@
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
 permissions; some of its file systems have no times of birth. The agent may be down meanwhile. The
-test knows every line and in which file it lies. Four things are failures: a line that is missing
-and not declared, a line that was delivered twice and not declared, a declared loss although no line
-is missing, and a declared doubt although no line can be doubled.
+test knows every line and in which file it lies. Four things are failures. A line is missing and was
+not declared lost. A line was delivered twice and was not declared as possibly doubled. A loss is
+declared although no line is missing. A doubt is declared although no line can be doubled.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies and truncates, at most once between two looks of the agent: after several, nobody
-        can say which copy belongs to which file."""
+        """Copies the log and truncates it. This happens at most once between two looks of the
+        agent, because after several copies nobody can say which copy belongs to which file."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -150,7 +150,8 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    line.has_trace &= stood_ms < STILL_S * 1000  # later, the agent expects no file
+                    # after a longer rest of the log, the agent expects no rotated file
+                    line.has_trace &= stood_ms < STILL_S * 1000
 
         if not self.world.files.by_path.keys() - {self.path, path}:
             for line in self.lines.values():
@@ -247,7 +248,8 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # With these schemes nothing would show where a file went, or that it belonged to the log.
+        # With these schemes, nothing would show what became of a deleted file, or that it belonged
+        # to the log.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -288,7 +290,8 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            if self.host.scheme != "olddir":  # in olddir only an open file shows where it went
+            # in olddir a moved file is found only if it is still open
+            if self.host.scheme != "olddir":
                 yield self.kill, 1
 
     def pass_time(self) -> None:
@@ -419,8 +422,8 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
     """While a file system is not mounted or a directory cannot be searched, the agent takes no file
-    for deleted: no line is lost, doubled or declared, even if the file system comes back with
-    another device number."""
+    for deleted. No line is lost or doubled and no loss is declared, even if the file system comes
+    back with another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")

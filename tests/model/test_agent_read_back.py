@@ -120,7 +120,7 @@ class Upgrades(Schedule):
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # A late batch that arrives behind expired lines would look as old as those lines.
+            # A late batch that arrives after lines that expired would look as old as those lines.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -202,7 +202,7 @@ class Upgrades(Schedule):
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """Remembers a file's bytes, unless the promised part of the file changed unnoticed by the
-        agent. Bytes behind the promised part may be replaced under the same file id."""
+        agent. Bytes after the promised part may be replaced under the same file id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -375,8 +375,8 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the last acknowledged offset serves as the floor, the offset at which
-    the agent begins to look for records: records of pending intents may lie below it, and would be
-    sent again or declared lost."""
+    the agent begins to look for records: records of pending intents may have lower offsets, and
+    would be sent again or declared lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
@@ -420,8 +420,8 @@ def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
 def test_the_model_sees_floors_that_follow_what_was_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if floors follow records that were sent again: a first copy below the floor
-    would be declared lost."""
+    """The model notices if a record that was sent again raises the floor: its first copy, which has
+    a lower offset, would be declared lost."""
 
     def sent(self: Progress, departures: Iterable[Departure]) -> None:
         return
@@ -479,8 +479,9 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices if the agent does not know which records readers drop: a record that lies
-    behind later records of its file becomes no row, but the agent would count it as delivered."""
+    """The model notices if the agent does not know which records readers drop: a record that
+    arrived after later records of its file becomes no row, but the agent would count it as
+    delivered."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

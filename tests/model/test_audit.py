@@ -1,11 +1,11 @@
 """The audit's judgement under random schedules: no incomplete bucket is ever called complete, and
-in the end every complete one is.
+in the end every complete bucket is.
 
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
 and more than once. After each message the test asks the real judgement which buckets are complete.
-None of these lines may then be missing from the rows of a complete bucket (D3 forbids the verdict
-itself):
+Then none of these lines may be missing from the rows of such a bucket, and a bucket as in D3 may
+not be called complete at all:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -93,14 +93,19 @@ SENDERS = {
 class Faults:
     """The events that may happen beside the ordinary ones.
 
-    drains: the agent is drained, retired, started again or drained again. Three faults break the
-    rules of draining: with hasty_drains the agent says its last word while lines lie unread; with
-    silent_returns it starts again and does not take its last word back; with deaf_drains it is
-    drained again, finds lines that it cannot read, and does not take its last word back.
-    latenesses: the agent's and the audit's lateness are drawn separately. agents_word also breaks a
-    rule: losses reach back by the agent's lateness alone. clocks: each clock of the host, the
-    counter, the loader and the audit is right, or an hour back or ahead; with clock_steps the
-    host's clock is set to any of these three.
+    - drains: the agent is drained, retired, started again or drained again.
+    - hasty_drains, which breaks a rule: the agent says its last word while lines lie unread.
+    - silent_returns, which breaks a rule: the agent starts again and does not take its last word
+      back.
+    - deaf_drains, which breaks a rule: the agent is drained again, finds lines that it cannot read,
+      and does not take its last word back.
+    - latenesses: the agent's and the audit's lateness are drawn separately.
+    - agents_word, which breaks a rule: the audit takes a loss to reach back by the agent's lateness
+      alone, even if its own lateness is larger.
+    - clocks: each clock of the host, the counter, the loader and the audit is right, or an hour
+      back or ahead.
+    - clock_steps: the host's clock is set during the run. With `clocks`, it is set right, or an
+      hour back or ahead.
     """
 
     old_files: bool = True
@@ -317,8 +322,8 @@ class World:
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """Starts the agent again: it repeats its last seal as an ordinary one, which takes the last
-        word back."""
+        """Starts the agent again: it repeats its last seal as an ordinary seal, which takes the
+        last word back."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
@@ -365,8 +370,8 @@ class World:
 
     def beyond_assumption(self, line: Line) -> bool:
         """Whether the audit assumes that a line that vanished unread did not exist. It assumes this
-        if the line is older than the last seal's W minus the lateness (the larger one of the
-        agent's and the audit's), and if no delta has touched the line's bucket since that seal."""
+        if the line is older than the last seal's W minus the lateness (the agent's or the audit's,
+        whichever is larger), and if no delta has touched the line's bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -476,8 +481,8 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """The collector's own evidence, or evidence rebuilt from the topic, in which no message
-        counts as live."""
+        """The collector's own evidence, or evidence rebuilt from the topic. If it is rebuilt, no
+        message is marked as heard live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -520,7 +525,7 @@ class World:
             for x in messages
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
-        cut = max(cuts, default=0)  # 0: nobody counted in this bucket
+        cut = max(cuts, default=0)  # 0 if the agent counted nothing in this bucket
         has_left = self.has_left(messages, newest)
         due = 0 if has_left else bucket + BUCKET_MS + self.lateness_ms
         teller = self.tellers[Tier.AGENT]
@@ -678,7 +683,7 @@ RUNS = range(80)
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """With late lines, old files, wrong clocks and messages in any order, no incomplete bucket is
-    ever called complete, and in the end every complete one is."""
+    ever called complete, and in the end every complete bucket is."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"

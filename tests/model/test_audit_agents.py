@@ -1,18 +1,18 @@
 """Several agents of one host under random schedules: no line counts twice in a complete bucket.
 
 An agent loses its state, and a second agent begins. It reads every file from the beginning, even
-the lines that the first agent has delivered. Or the state of an earlier agent is brought back and
-goes on at its old positions, although the other agent has read further; or both agents run at once.
-Files are moved out of the patterns and in again. Files are small when they are announced, and grow.
-Disks get new device numbers. Files are truncated or deleted, and the next file gets the inode and
-the same first bytes. Lines have event times, or the time of reading. The collector gets the
-messages in any order and more than once, but each announcement at once, because an agent sends it
-before its records. After each message the test asks the real judgement. The world remembers each
-delivery of each line, so it knows which lines were delivered twice. It checks:
+the lines that the first agent has delivered. Or the state of an earlier agent is brought back, and
+that agent goes on at its old positions, although the other agent has read further. Or both agents
+run at once. Files are moved out of the patterns and in again. Files are small when they are
+announced, and grow. Disks get new device numbers. Files are truncated or deleted, and the next file
+gets the inode and the same first bytes. Lines have event times, or the time of reading. The
+collector gets the messages in any order and more than once, but each announcement at once, because
+an agent sends it before its records. After each message the test asks the real judgement. The world
+remembers each delivery of each line, so it knows which lines were delivered twice. It checks:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
-and in the end every bucket is complete if it began after the last rereading was over.
+In the end, every bucket that began after the last rereading was over must be complete.
 """
 
 from __future__ import annotations
@@ -73,18 +73,23 @@ POLICY = Policy(
 
 @dataclass(frozen=True)
 class Faults:
-    """The events that may happen. timed: lines have event times. overlaps: an agent whose state was
-    lost goes on for a while. returns: the state of an earlier agent is brought back. moves: files
-    leave the patterns and come back. gives_up: an agent declares unread lines lost, and reads them
-    later. succeeds: an agent remembers which file had an inode before, and gives a file that comes
-    back a new id.
+    """The events that may happen.
 
-    births: announcements have the time of birth. mixed: the announcements of every second agent do
-    not have it. grows: files are announced while they have few bytes. renumbers: the disk gets
-    another device number.
-    truncates: a file's content is replaced. reuses: a file is deleted, and the next file has its
-    inode. alike: the first bytes of all files are the same. hours: the clock is set back or ahead
-    by an hour.
+    - timed: lines have event times.
+    - overlaps: an agent whose state was lost goes on for a while.
+    - returns: the state of an earlier agent is brought back.
+    - moves: files leave the patterns and come back.
+    - gives_up: an agent declares unread lines lost, and reads them later.
+    - succeeds: an agent remembers which file had an inode before. It gives a new id to a file that
+      comes back.
+    - births: announcements have the time of birth.
+    - mixed: the announcements of every second agent do not have the time of birth.
+    - grows: files are announced while they have few bytes.
+    - renumbers: the disk gets another device number.
+    - truncates: a file's content is replaced.
+    - reuses: a file is deleted, and the next file has its inode.
+    - alike: the first bytes of all files are the same.
+    - hours: the clock is set back or ahead by an hour.
     """
 
     timed: bool = False
@@ -204,8 +209,8 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """Replaces a content by a new one in the same inode: in a new file (born), or in the same
-        file."""
+        """Replaces a content by a new one in the same inode. born: the new content is in a new
+        file. Otherwise it is in the same file."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
@@ -275,8 +280,8 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives the file an id, and announces it, with the id that had its inode before and the
-        position that the agent reached under that id."""
+        """Gives the file an id and announces the file. The announcement names the id that had the
+        file's inode before, and the position that the agent reached under that id."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -489,8 +494,8 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Whether, of the agents that the collector has heard, the one that began last has sealed
-        the bucket."""
+        """Whether the bucket is sealed by the agent that began last, among the agents that the
+        collector has heard."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -560,10 +565,10 @@ class World:
         return {x.bucket for x in self.broker if x.bucket > over}
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
-        """The times at which the agent announced content that others may have read: content that
-        they announced, and the first content that it met in a file that they knew. Once it has read
-        content of such a file after their last message, they cannot have read later content of that
-        file."""
+        """The times at which the agent `last` announced content that the others may have read. This
+        is content that the others announced, and, in a file that they knew, the first content that
+        `last` met. Once `last` has read content of such a file after the others' last message, the
+        others cannot have read later content of that file."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -682,8 +687,8 @@ def _blind_to_last_words(evidence: Evidence) -> None:
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Judges as if only a new agent could read again what an old one had read, and not the
-    reverse."""
+    """Judges as if only a new agent could read again what an old one had read, and never an old
+    agent what a new one had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)

@@ -4,8 +4,8 @@ The mirror loses offsets; counters are killed and count anew; the loader misplac
 created again; records and audit messages expire; collectors read at different speeds; rows change
 without a change in the manifests. After each step of a collector the test asks the real judgement,
 and compares, line by line, each bucket that is called complete with what the site knows
-(support.site_truth). In the end every bucket is complete for which all tiers counted the same
-lines.
+(support.site_truth). In the end, if all tiers counted the same lines of a bucket, the bucket is
+complete.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
     """If one of the rules is left out, the same schedules lead to a false "complete", and the model
-    notices it. (The search begins at the first seed that leads to it.)"""
+    notices it. (The search begins at the first seed that leads to such a verdict.)"""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 

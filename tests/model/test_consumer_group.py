@@ -7,8 +7,8 @@ session. Partitions are added and records produced. All of this also happens whi
 for an answer of ZooKeeper.
 
 Whatever happens, a member hands out a record, or believes that it may, only while the partition's
-owner node is its own. It commits an offset only once the application is done with the records below
-that offset. When the faults have ended, every partition gets one owner and every record is
+owner node is its own. It commits an offset only once the application is done with all records
+before that offset. When the faults have ended, every partition gets one owner and every record is
 delivered. Without any fault each record is delivered once.
 """
 

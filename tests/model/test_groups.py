@@ -1,9 +1,9 @@
 """The real state machine of groups under random schedules of members, time, ZooKeeper and crashes.
 
 Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, or change
-their subscription. Answers are lost. A write to ZooKeeper is slow, or fails (even though it was
-stored, or because consumers that coordinate through ZooKeeper use the group). The broker crashes
-and restarts with what was stored.
+their subscription. Answers are lost. A write to ZooKeeper is slow, or fails although it was stored,
+or fails because consumers that coordinate through ZooKeeper use the group. The broker crashes and
+restarts with what was stored.
 
 Whatever happens, a generation has one leader, and only the leader gets the list of members. A
 generation has one assignment, whatever crashes, and no member gets an assignment that was not
@@ -240,8 +240,8 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Commits. Asserts that the broker accepts this only from members of the current
-        generation, and that it accepts no commit of an older generation after one of a newer
+        """Commits. Asserts that the broker accepts the commit only from a member of the current
+        generation, and that it accepts no commit of an older generation after a commit of a newer
         generation."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation

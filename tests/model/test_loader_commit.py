@@ -85,8 +85,8 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Loader:
-    """uuid: empty while the loader is idle. history: the index of the answers that it got. linked:
-    the source of a local rename that is half done."""
+    """uuid: empty while the loader is idle. history: the index under which the search keeps the
+    list of answers that the loader got. linked: the source of a local rename that is half done."""
 
     uuid: str = ""
     history: int = 0
@@ -295,8 +295,8 @@ KINDS = pytest.mark.parametrize("local", [False, True], ids=["rename", "link-unl
 @promise("5 manifest")
 @KINDS
 def test_two_loaders_race_for_each_number(local: bool) -> None:
-    """If two loaders run at once, only one of them commits each number, and every row exists
-    once."""
+    """If two loaders run at once, only one of them commits the manifest of each number, and every
+    row exists once."""
     assert Search(offsets=2, sessions=2, local=local).run() > 1000
 
 

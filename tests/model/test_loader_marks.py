@@ -108,8 +108,8 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """However a partition is cut, it stops before the first record that counts and whose file is
-    unknown; the records behind it are not used."""
+    """However a partition is cut, it stops before the first record that is no repeat and whose file
+    is not announced; no later record is used."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

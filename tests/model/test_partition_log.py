@@ -1,11 +1,11 @@
 """A partition's log on a simulated disk, which keeps the synced bytes and any part of the others.
 
 The model is the list of the written batches. A power loss leaves each file with its synced bytes
-and any part of the bytes behind them, unchanged or as zeros. A new file may be gone if its
-directory was not synced since. Segments lose bytes in order: if a segment has lost bytes, later
-segments keep only synced bytes. (Any other loss would be damage, and the partition would stop with
-an error.) Whatever happened, flushed batches are in the log, the log is a prefix of the written
-batches, and a retried batch is stored once.
+and any part of the bytes after them, unchanged or as zeros. A new file may be gone if its directory
+was not synced since. Segments lose bytes in order: if a segment has lost bytes, later segments keep
+only synced bytes. (Any other loss would be damage, and the partition would stop with an error.)
+Whatever happened, flushed batches are in the log, the log is a prefix of the written batches, and a
+retried batch is stored once.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ producers by event time and after an idle hour. It refuses batches for a while o
 and loses what was not flushed. Connections drop; requests under way on them may still arrive, much
 later. The producer's owner (in the agent's place) crashes, and restarts from an old checkpoint.
 
-Whatever happens, the first occurrences of the batches in the log are in order and without holes (a
-loader's mark for each file needs this), acknowledged batches are durable, a retry has the same
-bytes, and deliveries are in order. When the faults have ended, everything is delivered.
+Whatever happens, the first occurrences of the batches in the log are in order and without holes,
+because a loader with one mark for each file relies on this. Acknowledged batches are durable, a
+retry has the same bytes, and deliveries are in order. When the faults have ended, everything is
+delivered.
 """
 
 from __future__ import annotations
@@ -275,8 +276,7 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again. Such batches come back in order, behind the refused
-        batch."""
+        """Sends a drained batch again. Such batches come back in order, after the refused batch."""
         self._taken_back.append(number)
         taken = self._taken_back
         if taken != list(itertools.islice(self.expected, len(taken))):

@@ -1,9 +1,10 @@
-"""The gate of upgrades under random schedules: no host is proven wrongly, and the host is proven in
-the end.
+"""The gate of upgrades under random schedules: it never wrongly says that the host is proven
+healthy, and it says in the end that the host is.
 
 The world is that of test_audit. After each message the test asks the gate whether the host is
-proven healthy since some moment. If it is, then all lines of the moment's bucket and of each later
-bucket that is due must be among the rows, if they lay in a file when the newest seal was noted.
+proven healthy since some moment. If the gate says so, the test looks at the bucket of that moment
+and at each later bucket that is due. Every line of these buckets that lay in a file when the newest
+seal was noted must be a row.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
-    """Once everything is read, counted and loaded, and time has passed, the host is proven."""
+    """Once everything is read, counted and loaded, and time has passed, the gate calls the host
+    proven."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

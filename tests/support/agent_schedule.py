@@ -1,9 +1,10 @@
-"""Random schedules of the real agent: what all models of the agent share, the events and the
-knowledge of every line.
+"""Random schedules of the real agent: the events and the knowledge of every line, which all models
+of the agent share.
 
-Each model adds which lines are written, how often each event happens, and what must hold. Every
+Each model decides which lines are written, how often each event happens, and what must hold. Every
 line has cells, which are pieces of six characters that occur nowhere else. A schedule remembers
-when each cell was written, which cells the host destroyed, and which bytes each file id stood for.
+when each cell was written, which cells the host destroyed, and which bytes the file of each file id
+had.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Schedule(ABC):
         self.trace: list[str] = []
 
     def run(self) -> None:
-        """Runs all steps and the end. Raises AssertionError if something does not hold."""
+        """Runs all steps, then `finish`. Raises AssertionError if something does not hold."""
         for _ in range(self.steps):
             actions = list(self.actions())
             weights = [weight for _, weight in actions]
@@ -130,7 +131,7 @@ class Schedule(ABC):
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cuts a file at a random place behind its durable bytes, but never inside a cell."""
+        """Cuts a file at a random place after its durable bytes, but never inside a cell."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
@@ -228,7 +229,7 @@ class Schedule(ABC):
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled  # lost after it was promised
+            lost = tracked.position - begin - settled  # bytes that were promised and then lost
             assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
@@ -237,7 +238,8 @@ class Schedule(ABC):
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """The cells that were written before a moment. A seal of that moment vouches for them."""
+        """The cells that were written before this time. A seal that names this time vouches for
+        them."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:

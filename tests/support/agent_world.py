@@ -308,7 +308,7 @@ class Brokers:
     def arrive_late(self, tp: TopicPartition) -> None:
         """Lets the next batch of a lost connection, or of a dead agent, arrive.
 
-        If that batch is refused, the batches behind it are dropped, because they are out of
+        If that batch is refused, the batches after it are dropped, because they are out of
         sequence.
         """
         sent = self.late[tp].pop(0)
@@ -358,7 +358,7 @@ class Producer:
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
         """Lets the oldest batch of a partition reach the broker; its answer waits in `appended`.
 
-        If the batch is refused, the batches before it are answered, and the batches behind it are
+        If the batch is refused, the batches before it are answered, and the batches after it are
         taken back.
         """
         sent = self.sent[tp].pop(0)
@@ -428,8 +428,8 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs over Brokers. It returns nothing while the brokers are
-    away."""
+    """Implements agent.delivery.search.Logs over Brokers. It returns nothing while the brokers
+    cannot be reached."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
         self._brokers = brokers
@@ -479,7 +479,7 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Settings of an agent without waiting: each interval is over at once, unless a test says
+    """Settings of an agent that never waits: each interval is over at once, unless a test says
     otherwise."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
@@ -581,8 +581,8 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Kills an agent after it has promised and sent each piece separately, and before any
-        answer.
+        """Appends the pieces to a file one by one; the agent promises and sends each of them
+        separately. Kills the agent before any answer arrives.
 
         arrives: the partition whose first batch reaches its broker before the kill.
         """
@@ -647,8 +647,8 @@ class World:
         return found
 
     def deltas(self) -> list[messages.Delta]:
-        """The published deltas, each once. Asserts that a delta that is published again is the
-        same."""
+        """The published deltas, without repetitions. Asserts that a repeated delta equals the first
+        one."""
         found: dict[tuple[str, int, int], messages.Delta] = {}
         for delta in self.of(messages.Delta):
             key = delta.sender.producer, delta.sender.epoch, delta.number

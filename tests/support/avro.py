@@ -245,8 +245,8 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
-    """The number in two's complement, big-endian; as short as possible, or as long as the fixed
-    type."""
+    """The number in two's complement, big-endian: as long as the type if the type is a fixed,
+    otherwise as short as possible."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

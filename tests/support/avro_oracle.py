@@ -1,6 +1,6 @@
-"""Asks Apache Avro's own Java implementation about schemas. Pyspark has its jars.
+"""Asks Apache Avro's own Java implementation about schemas. Its jars come with pyspark.
 
-Janino, a small Java compiler, is among these jars. It compiles and runs the program, so a Java
+Janino, a small Java compiler, is among these jars. It compiles and runs AvroOracle.java, so a Java
 runtime is enough.
 """
 

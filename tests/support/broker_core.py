@@ -133,7 +133,7 @@ class CoreClient:
         self.is_closed = False
 
     def send(self, data: bytes) -> None:
-        """Sends bytes unchanged. If there are many, the broker takes turns in between."""
+        """Sends bytes unchanged. Whenever the socket is full, the broker's loop makes a turn."""
         left = memoryview(data)
         while left and not self.is_closed:
             try:
@@ -236,8 +236,8 @@ class BrokerCore:
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and lets the loop do everything that is due then, with all
-        consequences."""
+        """Lets time pass, and lets the loop do everything that is due then, and everything that
+        follows from it."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

@@ -36,7 +36,7 @@ def command(**settings: object) -> list[str]:
 
 
 def delivered(output: str) -> list[tuple[int, int, str]]:
-    """(partition, offset, value) of each record that a member printed, without log lines."""
+    """(partition, offset, value) of each record that a member printed. Skips the log lines."""
     return [(partition, offset, value) for partition, offset, _, value in _rows(output)]
 
 
@@ -49,8 +49,8 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """The times of the first and last record after each claim of a partition, by partition
-    (monotonic ns)."""
+    """For each partition, one pair for each time that the member claimed it and got records: the
+    times of the first and the last of these records (monotonic ns)."""
     found: dict[int, list[list[int]]] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"consumer_claimed"' in line:

@@ -49,5 +49,5 @@ class Dealing(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
     """Our scheduler for `--dist loadgroup`. Returns None for tests that only compute; then pytest
-    uses xdist's own."""
+    uses xdist's own scheduler."""
     return Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None

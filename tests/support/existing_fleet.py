@@ -48,7 +48,7 @@ class ExistingFleet:
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
     def write(self, name: str) -> None:
-        """Makes the application log lines with this name."""
+        """Makes the application write lines with this name to its log."""
         more = [f"{name} {number}" for number in range(LINES_AT_ONCE)]
         self.application.run(f"cat >>{LINES}", given="".join(f"{line}\n" for line in more))
         self.lines += more

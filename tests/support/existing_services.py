@@ -46,8 +46,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[ExistingServices]:
-        """Runs all services during the block. When the block begins, ZooKeeper, Apache Kafka and
-        the registry are ready; HDFS and Spark are started, but perhaps not ready."""
+        """Runs all services during the `with` block. When the block begins, ZooKeeper, Apache Kafka
+        and the registry are ready; HDFS and Spark are started, but perhaps not ready."""
         self.kafka.format()
         self.hdfs.format()
         try:
@@ -84,8 +84,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def without_hadoop(self) -> Iterator[None]:
-        """Makes HDFS and Spark answer nothing during the block, although their connections stay
-        open."""
+        """Makes HDFS and Spark answer nothing during the `with` block, although their connections
+        stay open."""
         programs = [
             self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
         ]  # fmt: skip

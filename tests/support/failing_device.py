@@ -2,8 +2,9 @@
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-While `CONTROL/fault` exists, it says what fails: kind, ending of the file's name, position.
-`CONTROL/operations` gets a line for each operation: kind, file, whether it failed.
+While the file `CONTROL/fault` exists, some operations fail. The file has three words: the kind of
+these operations, the ending of the names of their files, and the position beyond which they fail.
+`CONTROL/operations` gets a line for each operation: its kind, its file, and whether it failed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SPACE = (
 
 
 class Device(Operations):
-    """Passes each operation on to the folder below, unless the operation has to fail."""
+    """Passes each operation on to the underlying folder, unless the operation has to fail."""
 
     use_ns = True
 

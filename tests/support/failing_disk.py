@@ -33,7 +33,7 @@ class Operation(NamedTuple):
 
 
 class FailingDisk:
-    """A disk that is mounted at `path` during the block of `mounted`."""
+    """A disk that is mounted at `path` during a `with` block of `mounted`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "disk"
@@ -68,7 +68,7 @@ class FailingDisk:
 
     @contextmanager
     def mounted(self) -> Iterator[FailingDisk]:
-        """Mounts the disk and serves it during the block."""
+        """Mounts the disk and serves it during the `with` block."""
         self._program.start().wait_until(self.path.is_mount)
         try:
             yield self

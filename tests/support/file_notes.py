@@ -31,7 +31,8 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The known facts of a file id. replaced: the id of the content that was there before."""
+    """The known facts of a file id. replaced: the id of the earlier content of the same inode,
+    which this id's content replaced."""
 
     time_ms: int
     path: str
@@ -67,8 +68,8 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """The notes of each file. They are grouped by time of birth, and also by first bytes if
-        some file id with these first bytes has no known birth."""
+        """The notes of each file. Ids with the same time of birth belong to one file. Ids with the
+        same first bytes also belong to one file, if the time of birth of one of them is unknown."""
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:

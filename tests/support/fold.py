@@ -206,7 +206,7 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message. counted=False says that another message of the same sender and number has
-    been added. Then only the buckets that this message touches are added."""
+    been added before. Then only the buckets that this message touches are added."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

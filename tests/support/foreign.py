@@ -4,8 +4,8 @@ tools.
 `python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; the
 fixtures only look for it. The program installs npm, Go, kcat, libfuse and strace with apt-get if it
 runs as root; otherwise it prints a sentence that asks for them. Node itself comes from npm, so the
-machine's Node may be older. If the machine's Go is old, it fetches the toolchain that go.mod names,
-as a module.
+machine's Node may be older. If the machine's Go is old, the program fetches the toolchain that
+go.mod names, as a module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NODE, FRANZ_GO = "node", "franz-go"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
 """The machine's architecture as npm and as Go name it."""
 FETCHES_TOOLCHAINS = (1, 21)
-"""The first version of Go that by itself fetches the toolchain of a go.mod."""
+"""The first version of Go that by itself fetches the toolchain that a go.mod names."""
 
 
 def node_driver(name: str) -> list[str]:

@@ -64,7 +64,7 @@ class Hdfs:
 
     @contextlib.contextmanager
     def safe_mode(self) -> Iterator[None]:
-        """Makes HDFS refuse all writes during the block."""
+        """Makes HDFS refuse all writes during the `with` block."""
         self._admin("-safemode", "enter")
         try:
             yield

@@ -50,8 +50,8 @@ SSH_OPTIONS = (
     "LogLevel ERROR",
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
-"""If the first process of a host dies, all its other processes die, and that first process dies
-with the test runner. If only systemd-nspawn were killed, the host's processes would go on."""
+"""The first process of a host dies with the test runner, and all other processes of the host die
+with that first process. If only systemd-nspawn were killed, the host's processes would go on."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
@@ -106,7 +106,7 @@ class Host:
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
     def ended(self) -> None:
-        """Clears up after a host that was killed with the network."""
+        """Clears up after the host was killed together with the network."""
         if self._machine is not None:
             self._machine.kill()
 
@@ -227,8 +227,8 @@ class Run:
         host.wait()
 
     def forget_connections(self, host: Host) -> None:
-        """Ends the connections that ssh keeps open to the host; otherwise new commands would wait
-        on them."""
+        """Ends the connections that ssh keeps open to the host. Otherwise ssh would use them for
+        new commands, which would wait for answers in vain."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
@@ -255,7 +255,7 @@ class Run:
 
 @contextlib.contextmanager
 def running(names: Sequence[str]) -> Iterator[Run]:
-    """Boots hosts, and takes them down after the block, whatever happened."""
+    """Boots hosts, and takes them down after the `with` block, whatever happened."""
     if kept := os.environ.get("SKIDWAY_HOSTS"):
         yield attach(Path(kept))
         return
@@ -310,8 +310,8 @@ def _overlays(folder: Path) -> bool:
 
 
 def _cgroups(run: str, host: str) -> list[Path]:
-    """The host's own cgroups, one in each hierarchy that its systemd uses; without them two hosts
-    would share one."""
+    """The host's own cgroups, one in each hierarchy that its systemd uses. Without them two hosts
+    would share a cgroup."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / run / host]
     return [CGROUPS / "systemd" / run / host, CGROUPS / "unified" / run / host]
@@ -319,8 +319,8 @@ def _cgroups(run: str, host: str) -> list[Path]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """A folder with a lock that ends with this process. Removes the folders of runs that have
-    ended."""
+    """A new, locked folder; the lock is released when this process ends. Removes the folders of
+    runs that have ended."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):

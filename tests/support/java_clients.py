@@ -27,8 +27,8 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 
 class JavaFailed(Exception):
-    """A Java call raised an exception. Has the exception's simple name (for a future, that of its
-    cause) and message."""
+    """A Java call threw an exception. `name` is the simple name of the exception. If a future
+    failed, `name` and the message are those of the cause."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -87,7 +87,7 @@ class JavaClients:
 
     @contextmanager
     def admin(self, bootstrap: str) -> Iterator[Any]:
-        """An Admin, which is closed after the block."""
+        """An Admin, which is closed after the `with` block."""
         with _closing(self.kafka.clients.admin.Admin.create(self._map(bootstrap, {}))) as made:
             yield made
 

@@ -30,8 +30,8 @@ def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]
 class ApacheKafka:
     """One node that is broker and controller, in a folder of its own.
 
-    If clients first connect to `proxied_port`, Kafka leads them to `proxy_port`, where a test may
-    put a proxy.
+    If clients first connect to `proxied_port`, Kafka tells them to use `proxy_port`, where a test
+    may put a proxy.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        # No log says when Kafka is ready, because the jars have no binding of slf4j. Its port opens
-        # last.
+        # No log says when Kafka is ready, because the jars have no binding of slf4j. But Kafka is
+        # ready once its port is open, because it opens the port last.
         return self._place.accepts(self.port)
 
 

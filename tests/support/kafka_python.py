@@ -51,8 +51,8 @@ def _codec(name: str) -> StructField:
 
 
 def version_range(text: str | None) -> tuple[int, int] | None:
-    """The first and last version of a text like "3+" or "3-5" in a definition; None if there is
-    none."""
+    """The first and last version that a text like "3+" or "3-5" in a definition means; None if it
+    means no version."""
     found: tuple[int, int] | None = BaseField.parse_versions(text)
     return found
 

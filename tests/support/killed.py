@@ -2,7 +2,8 @@
 
 Operations are opening for writing, renaming, removing, truncating, setting times, and making a
 directory. Python calls an audit hook (PEP 578) in the command's own process before each operation.
-The hook kills the process there, so that no handler runs and nothing is cleaned up.
+Before the n-th operation the hook kills the process, so that no handler runs and nothing is cleaned
+up.
 """
 
 from __future__ import annotations

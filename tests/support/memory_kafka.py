@@ -46,7 +46,7 @@ class MemoryLog:
         return base
 
     def expire(self, offset: int) -> None:
-        """Drops the batches whose last offset is below `offset`."""
+        """Drops the batches whose last offset is lower than `offset`."""
         self.batches = [b for b in self.batches if read_header(b).last_offset >= offset]
         self.start = read_header(self.batches[0]).base_offset if self.batches else self.end
 

@@ -305,7 +305,8 @@ class MemoryCoordinator:
         self.hook()
         if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
-        self.connect_again()  # perhaps under another session, as a real client does
+        # like a real client, this may repeat the request under another session
+        self.connect_again()
         return do()
 
     def _notice_end(self) -> None:

@@ -79,7 +79,8 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """A batch of the source with the given offsets. Each number gives other bytes."""
+    """A batch of the source with the given offsets. Batches with different numbers have different
+    bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))
@@ -106,12 +107,12 @@ class SourceLog:
         self.end = base + count
 
     def expire(self, offset: int) -> None:
-        """Moves the log start to an offset, and drops the batches that lie completely below it."""
+        """Moves the log start to an offset, and drops the batches that lie completely before it."""
         self.start = max(self.start, offset)
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
     def stage(self, count: int) -> None:
-        """Appends a batch above the high watermark: no consumer sees it before `flush`."""
+        """Appends a batch after the high watermark, so that no consumer sees it before `flush`."""
         self.numbers += 1
         base = read_header(self.staged[-1]).last_offset + 1 if self.staged else self.end
         self.staged.append(batch(self.numbers, base, count, self.epoch))
@@ -136,7 +137,8 @@ class SourceLog:
         self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
-        """The batches from the one that holds the offset on; None if the offset is out of range."""
+        """The batch that holds the offset, and the batches after it; None if the offset is out of
+        range."""
         if not self.start <= offset <= self.end:
             return None
         found = b""
@@ -225,7 +227,7 @@ class SourceCluster:
         )
 
     def answer(self, call: Any) -> Any:
-        """The source's present answer to a request."""
+        """The answer that the source would give to a request now."""
         if call.api is ApiKey.METADATA:
             return self.metadata()
         request = call.build(0)
@@ -279,7 +281,7 @@ class SourceCluster:
         return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
 
     def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
-        """The source's present answer to a fetch, up to its size limit.
+        """The answer that the source would give to a fetch now, up to the fetch's size limit.
 
         A waiting fetch fails if its topic is deleted. then: the topics at the time when the fetch
         was sent.

@@ -39,8 +39,8 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Whether the broker serves. A broker whose mirror stopped serves as well, but is not
-        healthy."""
+        """Whether the broker serves clients. If its mirror has stopped, the broker still serves
+        clients, but /health says that it is not healthy."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
         return False
@@ -165,7 +165,7 @@ def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
 
 
 def pair(folder: Path, zookeeper: str, **settings: Any) -> Iterator[Pair]:
-    """A running pair of clusters, for fixtures. The clusters are stopped after the block."""
+    """A running pair of clusters, for fixtures. The clusters are stopped after the `with` block."""
     made = Pair(folder, zookeeper, **settings)
     try:
         yield made.start()

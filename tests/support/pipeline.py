@@ -248,8 +248,8 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """All committed rows of a topic of dc1, as a reader finds them who looks only at the files
-        in the directories."""
+        """All committed rows of a topic of dc1, as they are found by a reader who looks only at the
+        files in the directories."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -332,7 +332,7 @@ class Oracle:
 
 
 class Writer:
-    """An application that writes lines all the time during the block."""
+    """An application that writes lines all the time during the `with` block."""
 
     def __init__(
         self, oracle: Oracle, name: str, *, lines: int = 40, every_s: float = 0.004

@@ -185,7 +185,7 @@ class Program:
 def running(
     program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
-    """Runs the program during the block, and stops it afterwards, whatever happened."""
+    """Runs the program during the `with` block, and stops it afterwards, whatever happened."""
     program.start()
     try:
         yield program.wait_until(ready, within_s)

@@ -8,7 +8,7 @@ can choose the frame that a fault hits:
     HOLD_ANSWER    client     x--  broker      the broker has done it, the client does not know yet
     LOSE_ANSWER    client     //   broker      the broker has done it, then the connection is cut
 
-Everything behind a held frame waits in the same connection and direction, as in TCP.
+All later frames of the same connection and direction wait behind a held frame, as in TCP.
 """
 
 from __future__ import annotations

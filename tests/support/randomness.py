@@ -1,10 +1,10 @@
 """Random schedules and examples: which ones a test run tries, and how to repeat one of them.
 
-By default every run tries the same ones: seeds are written in the tests, and Hypothesis derives its
-examples from the code of a test. With `--short`, which `make test` uses, a run tries only a share
-of them. With `--hypothesis-seed N` it tries others: Hypothesis starts from N, and the tests' own
-seeds are shifted by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or one
-from the parameter `seed`::
+By default every run tries the same seeds and examples, because the seeds are written in the tests,
+and Hypothesis derives its examples from the code of a test. With `--short`, which `make test` uses,
+a run tries only a share of them. With `--hypothesis-seed N` it tries other ones: Hypothesis starts
+from N, and the tests' own seeds are shifted by N times STRIDE. A test takes all its seeds from the
+fixture `seeds`, or one from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # runs before a test module sets up its own settings
+@pytest.hookimpl(tryfirst=True)  # this hook runs before a test module sets up its own settings
 def pytest_configure(config: pytest.Config) -> None:
     """Sets up Hypothesis. It has no deadlines, because a busy machine is no fault of the code."""
     settings.register_profile(

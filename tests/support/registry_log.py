@@ -33,8 +33,8 @@ class MemoryLog:
         self.reached = threading.Event()
         """Set as soon as somebody begins to create an entry."""
         self.missing = 0
-        """`count` reports that many more entries, which cannot be read because they lie behind a
-        gap."""
+        """`count` reports that many more entries, which cannot be read because a gap comes before
+        them."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

@@ -116,7 +116,7 @@ class Model:
         return version
 
     def set_mode(self, subject: str, mode: str, force: bool) -> None:
-        """Sets the mode of one subject, or that of all subjects."""
+        """Sets the mode of one subject, or the mode of all subjects."""
         if mode in WITH_IDS and self._mode(subject) not in WITH_IDS and not force:
             affected = [*self.rows] if subject == ALL else [subject]
             if any(self._live(each) for each in affected):

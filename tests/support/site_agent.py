@@ -29,8 +29,8 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that is noted and waits until deltas have counted its lines. written: the newest line
-    that the seal vouches for."""
+    """A noted seal. It is sent once deltas have counted all lines that it vouches for. written: the
+    newest line that the seal vouches for."""
 
     sealed_until: int
     sizes: dict[str, int]

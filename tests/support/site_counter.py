@@ -25,9 +25,8 @@ PartitionId = tuple[Source, int]
 
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
-    """Copies some more records of a partition to the mirror. Just before them the mirror lacks
-    `skipped` offsets that it lost, and all offsets that expired at the source before it copied
-    them."""
+    """Copies some more records of a partition to the mirror. First it leaves out `skipped` offsets,
+    which the mirror loses, and all offsets that have expired at the source."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -93,8 +92,8 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If it is another topic than before, commits
-        first."""
+        """Looks up which topic has the name now. If it is another topic than before, commits what
+        was counted of the old topic first."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)

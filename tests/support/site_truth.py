@@ -176,8 +176,8 @@ class Truth:
 
     def standing(self, source: Source, bucket: int) -> set[int]:
         """The lines whose records a topic ever had. Empty if the topic was made again since. Also
-        empty if no tier counted a record without origin, because then nobody can know that there
-        were any."""
+        empty if no tier counted a record without origin, because then nobody can know that the
+        topic ever had such records."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)

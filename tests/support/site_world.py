@@ -43,16 +43,23 @@ class Faults:
     """The faults that may happen. (Programs that lag and records that are sent twice are no faults:
     they always happen.)
 
-    gaps: the mirror loses offsets and names them. silent_gaps: the mirror loses offsets and does
-    not name them. kills: counters are killed and go on from their durable state. recounts: counters
-    count everything again in a new epoch.
-    misplaces: a row gets another "bucket", "agent" or "topic". swaps: two rows exchange this field.
-    remakes: a topic is made again. late: each program notices a new topic at another time. unnamed:
-    topics have no ids, which breaks the rules. foreign: some records have no origin. expires: the
-    oldest records of a log are deleted. renews: an output is removed and begun anew. tampers: rows
-    vanish, appear or replace one another without a change in the manifests. lags: counters send
-    heartbeats before they have counted all records. collectors: the number of collectors. blind:
-    removes a rule from the judgement. unsummed: removes the checksums from the recount.
+    - gaps: the mirror loses offsets and names them.
+    - silent_gaps: the mirror loses offsets and does not name them.
+    - kills: counters are killed and go on from their durable state.
+    - recounts: counters count everything again in a new epoch.
+    - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
+    - swaps: two rows exchange the field that `misplaces` names.
+    - remakes: a topic is made again.
+    - late: each program notices a new topic at another time.
+    - unnamed: topics have no ids, which breaks the rules.
+    - foreign: some records have no origin.
+    - expires: the oldest records of a log are deleted.
+    - renews: an output is removed, and the next load begins a new output.
+    - tampers: rows vanish, appear or replace one another without a change in the manifests.
+    - lags: counters send heartbeats before they have counted all records.
+    - collectors: the number of collectors.
+    - blind: removes a rule from the judgement.
+    - unsummed: removes the checksums from the recount.
     """
 
     gaps: bool = False
@@ -243,7 +250,8 @@ class World:
         """Counts everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
-                for _ in range(3):  # three rounds: the gap, the batch that is compared, the rest
+                # one call passes the gap, one compares a batch, one counts the rest
+                for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 
     def commit_counter(self) -> None:

@@ -80,7 +80,7 @@ class StoreContract:
 
     def test_of_many_at_once_one_takes_the_name(self, store: Store) -> None:
         """If several callers create the same name at the same time, exactly one succeeds, and the
-        file keeps its content."""
+        file has the content that this caller wrote."""
         took: list[int] = []
         start = threading.Barrier(4)
 

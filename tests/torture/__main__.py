@@ -28,7 +28,7 @@ SHOWN = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one schedule. Returns 0 if no line was lost or doubled and no bucket falsely
+    """Runs one schedule. Returns 0 if no line was lost or doubled and no bucket was falsely called
     complete."""
     args = _arguments(arguments)
     if problem := _lacks():
@@ -75,8 +75,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
-    """Runs a site under these faults. Returns whether no line was lost or doubled and no bucket
-    falsely complete."""
+    """Runs a site under these faults. Returns whether no line was lost or doubled and no bucket was
+    falsely called complete."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
     problems: list[str] = []

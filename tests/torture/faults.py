@@ -18,8 +18,8 @@ CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
 """The file system of the outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""All steps are smaller than an hour, because agents do not believe line times that are an hour or
-more ahead."""
+"""All steps of a clock are smaller than an hour, because agents do not believe a line's time if it
+is an hour or more ahead."""
 EVERY_S = 6.0
 """The average time between the beginnings of two faults."""
 

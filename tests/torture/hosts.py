@@ -30,8 +30,8 @@ GOES_ON = ("renamed", "dated")
 """The ways to rotate after which the writer goes on in the old file for a while. A file that is
 compressed or truncated at once must not get more lines."""
 CUT_SELDOM = 8
-"""Logs that are rotated in the way "copied" are rotated less often by this factor: each truncation
-may lose lines, but no line may be missing between two truncations."""
+"""Logs that are rotated in the way "copied" are rotated less often by this factor, because each
+truncation may lose lines, and only the lines between two truncations must all arrive."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy. The sources' patterns match copies, so the lines of copies come
@@ -82,8 +82,8 @@ def dated(path: Path) -> None:
 
 
 def copied(path: Path) -> None:
-    """Rotates by copytruncate. What is written between copy and truncation may be lost, and is
-    declared lost."""
+    """Rotates by copytruncate. What is written between copy and truncation may be lost, and the
+    agent declares a loss."""
     _shift(path, "")
     shutil.copyfile(path, f"{path}.1")
     os.truncate(path, 0)

@@ -75,7 +75,8 @@ class Lake:
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
-        with suppress(OSError):  # the loader moves the file, or the file system is read-only
+        # the loader may just move the file, or the file system may be read-only
+        with suppress(OSError):
             numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)
             self._gone[file] = numbers

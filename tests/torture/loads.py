@@ -3,7 +3,7 @@ own process.
 
 `python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load at
 work. Apart from the way to Spark's workers, the code is the same as in production. A load that
-fails prints the reason, and the next load tries again, as with a timer.
+fails prints the reason, and the next load tries again, as if a timer started the loads.
 """
 
 from __future__ import annotations

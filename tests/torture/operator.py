@@ -174,7 +174,7 @@ class Operator:
         return done.returncode == 0 or "never counted anything" in done.stderr
 
     def _is_aside(self, topic: str, *, keep: bool) -> bool:
-        with suppress(OSError):  # the file system is full or read-only at the moment
+        with suppress(OSError):  # the file system may be full or read-only at the moment
             self._lake.set_aside(topic, keep=keep)
             return True
         return False
@@ -196,7 +196,7 @@ class Operator:
             while not self._over.wait(EVERY_S):
                 self._look_after_loads()
                 with self._lock:
-                    first = self._tasks[:1]  # one task after the other
+                    first = self._tasks[:1]  # tasks are done one after the other
                 for task in first:
                     if next(task, self) is self:
                         with self._lock:

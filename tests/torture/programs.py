@@ -98,7 +98,7 @@ class Programs:
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """Starts a program from that tree (None: from this one), from its next start on."""
+        """Makes all later starts of a program use that tree (None: this tree)."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree

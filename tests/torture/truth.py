@@ -1,4 +1,4 @@
-"""Compares lines, rows and verdicts, and counts the torture's numbers. Pure."""
+"""Compares lines, rows and verdicts, and computes the numbers that the torture reports. Pure."""
 
 from __future__ import annotations
 
@@ -26,23 +26,28 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""If a bucket is not listed, the next listed one judges it, but only if that one is at most this
-many milliseconds later."""
+"""A bucket that is not listed has the verdict of the next listed bucket, but only if that bucket is
+at most this many milliseconds later."""
 
 
 @dataclass(slots=True)
 class Truth:
     """What became of every line, by line numbers and by buckets.
 
-    lost, doubled: lines that are missing or came twice in complete buckets. torn, invented: rows or
-    rejects that match no line. missing: lines that did not arrive, in buckets that stay open or
-    incomplete, so that the audit still waits for them. declared: the number of the other lines that
-    are missing or came twice. proven: the number of lines that arrived once, in complete buckets.
+    - lost, doubled: lines that are missing or came twice in complete buckets.
+    - torn, invented: rows or rejects that match no line.
+    - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
+      still waits for them.
+    - declared: the number of the other lines that are missing or came twice.
+    - proven: the number of lines that arrived once, in complete buckets.
+    - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
+      missing or doubled.
+    - beside: the same as false_alarms, but a reason of the bucket also applies to a bucket in which
+      lines are missing or doubled.
+    - unhealed: buckets with any other verdict than "complete", although none of their lines is
+      missing or doubled.
 
-    false_alarms, unhealed: buckets that are not complete although none of their lines is missing or
-    doubled; false_alarms have the verdict "lost" or "unknown", unhealed any other. beside: false
-    alarms whose reason also applies to a bucket in which lines are missing or doubled. The first
-    reason of each alarm is kept.
+    The last three have the first reason of each bucket.
     """
 
     lines: int = 0
@@ -83,7 +88,7 @@ class Arrived:
     """What arrived. rows, rejects: by topic, under the mirror's name without `.rejected`. verdicts:
     the report's buckets. recounted: buckets whose rows differ from the counts, according to a
     recount.
-    gone: the lines in files of the output that were deleted."""
+    gone: the lines in deleted files of the output."""
 
     rows: Mapping[str, Sequence[Row]]
     rejects: Mapping[str, Sequence[int]]
@@ -153,10 +158,10 @@ class _Words:
     with the same name, and its reasons.
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
-    loss was declared, which is later than all lines that may be lost. So the next listed bucket of
-    a topic also judges buckets that are not listed. If a topic was made again, both topics have a
-    verdict. A line that does not match the pattern gets the time of its reading as its time, so it
-    may be in any later bucket of the rejects.
+    loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
+    that is not listed has the verdict of the next listed bucket of its topic. If a topic was made
+    again, both topics have a verdict. A line that does not match the pattern gets the time of its
+    reading as its time, so it may be in any later bucket of the rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:

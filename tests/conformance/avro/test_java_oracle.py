@@ -73,9 +73,9 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
 
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
-    """The name of the listed difference behind Java's exception that a reader's field matches
-    several fields of the writer. Usually we report that field as well, together with the other
-    differences.
+    """Java throws an exception if a reader's field matches several fields of the writer. Returns
+    the name of the listed difference that explains the exception. Usually we report that field as
+    well, together with the other differences.
 
     In two cases we do not. First, Java lets a field with its own name as an alias match two fields,
     while for us such an alias adds nothing. Second, Java throws even in one branch of a union,
@@ -122,9 +122,9 @@ def _listed_details(
 
     Two differences are allowed. First, if a missing field has no default but its enum type has one,
     we report a missing field, while Java compares the enum with the writer's record. Second, if a
-    type occurs in several places, we report each place, while Java repeats the first place, even
-    one in a branch of a union that it only tried. The type at our place shows that our place is
-    right.
+    type occurs in several places, we report each place, while Java repeats the first place, even if
+    that place is in a branch of a union that does not fit. The type at our place shows that our
+    place is right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -175,7 +175,7 @@ STRICTER = {
     r"the default of field \w+ is invalid: .* (is no (enum|fixed)|fits no branch)": "Java looks at "
     "whether an enum's or fixed's default is a text, not at what it says",
 }
-"""The refusals of ours that Java does not share, each with its reason."""
+"""The schemas that we refuse and Java accepts, each with the reason."""
 
 
 def test_what_is_no_schema_is_none_to_java() -> None:

@@ -94,7 +94,7 @@ def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
 def deleted(
     client: RawClient, topic: str, offset: int, *, partition: int = 0, version: int = 2
 ) -> tuple[int, int]:
-    """Deletes the records below the offset. Returns the error code and the low watermark."""
+    """Deletes the records before the offset. Returns the error code and the low watermark."""
     row = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=(row,)),))
     answer = client.ask(request, version, DeleteRecordsResponse)
@@ -106,7 +106,7 @@ def deleted(
 @pytest.mark.parametrize("version", range(3))
 def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> None:
     """DeleteRecords moves the log start to the given offset, even within a batch, but never back
-    and never behind the end."""
+    and never beyond the end."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(3):
@@ -318,7 +318,8 @@ def test_the_time_of_appending_is_the_records_time(
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        for expected in (0, 1, 2):  # the second batch is like the first and takes the shorter path
+        # if a batch is like the one before, the broker validates it on a shorter path
+        for expected in (0, 1, 2):
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
             assert before <= found.log_append_time_ms <= before + 60_000
@@ -339,7 +340,8 @@ def listed(client: RawClient, topic: str, timestamp: int, version: int) -> tuple
 
 
 def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayBroker) -> None:
-    """ListOffsets refuses the time -3 before version 7, and times that only tiered logs have."""
+    """ListOffsets refuses the time -3 in versions below 7. In every version it refuses the times
+    that only tiered logs have."""
     topic = create(skidway_broker)
     unsupported = (ErrorCode.UNSUPPORTED_VERSION, -1)
     with RawClient(skidway_broker.port) as client:

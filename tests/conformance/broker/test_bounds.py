@@ -57,8 +57,8 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """Topics above a request's limit are refused by name, even if the request only validates
-    them."""
+    """If a request creates too many partitions, each topic above the limit is refused, even if the
+    request only validates the topics."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)

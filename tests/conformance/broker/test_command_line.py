@@ -16,7 +16,8 @@ pytestmark = pytest.mark.conformance
 
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway mirror status` asks the broker that has these settings, and prints words or JSON."""
+    """For a broker that mirrors nothing, `skidway mirror status` says so in a sentence, and prints
+    an empty list with --json."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (
@@ -45,8 +46,8 @@ def test_settings_are_validated_without_starting() -> None:
 
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
-    """`topics` shows settings with their sources, and partitions with size and offsets; it names a
-    refused setting."""
+    """`topics` shows settings with their sources, and partitions with size and offsets; if a
+    setting is refused, the error names it."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
     assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
@@ -169,8 +170,8 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A new broker gets new partitions, of new topics and of old ones; existing partitions stay
-    where they are."""
+    """A new broker gets partitions of new topics, and partitions that are added to old topics;
+    existing partitions stay where they are."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0

@@ -26,7 +26,7 @@ FLOODING = 20
 EACH = 2_000
 METADATA = request_frame(ApiKey.METADATA, 5, 1, "flood", encode(MetadataRequest(topics=()), 5))
 TURNS_MAX = 3
-"""One turn each to read, to flush and to answer a request."""
+"""A request takes at most three turns: one to read it, one to flush and one to answer it."""
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""A deletion makes at most this many requests. If the consumer waited for a later one, it would
+"""A deletion makes at most this many requests. If the consumer waited for a later request, it would
 register after the deletion."""
 WEEK_S = 7 * 86_400
 
@@ -83,7 +83,7 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger writes a record, whether it or another ledger wrote the last one, or the node was
+    """A ledger writes a record even if another ledger wrote the last record, or if the node was
     removed."""
     book = Ledger()
     for content in (b"1", b"2"):
@@ -126,7 +126,8 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            head_start = {0: "ours", 1: "stock"}.get(number)  # each side wins at least once
+            # so that each side wins at least one race
+            head_start = {0: "ours", 1: "stock"}.get(number)
             start = Barrier(1 if head_start else 2)
 
             def register(
@@ -268,7 +269,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     retention.look()
     assert set(groups.hosted) == {"left"}
     clock.advance(11)
-    timers.run_due(clock.monotonic())  # its member has not reported
+    timers.run_due(clock.monotonic())  # the group's member has not reported in time
     clock.advance(61)
     groups.forget_idle()
     assert not groups.hosted

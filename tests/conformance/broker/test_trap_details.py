@@ -84,8 +84,9 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """A newer ApiVersions request than the broker knows gets error 35 in a body of version 0, with
-    the version range of every API, so that the client can pick a version and ask again."""
+    """An ApiVersions request of a version that the broker does not know gets error 35 in a body of
+    version 0, with the version range of every API, so that the client can pick a version and ask
+    again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)
@@ -97,8 +98,8 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
-    """A malformed client name gets INVALID_REQUEST, because it could otherwise become part of a
-    metric."""
+    """A malformed client name gets INVALID_REQUEST, because the name could otherwise become part of
+    a metric."""
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 
@@ -120,8 +121,8 @@ def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> No
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> None:
-    """In a stored batch only the base offset and the leader epoch are changed, which the CRC does
-    not cover."""
+    """In a stored batch only the base offset and the leader epoch, which the CRC does not cover,
+    are changed."""
     assert produced(client, batch(b"before")).base_offset == 0
     sent = bytes(batch(b"a", b"b", codec=codec, timestamps=[NOW_MS, NOW_MS + 1]))
     assert produced(client, sent).base_offset == 1
@@ -174,7 +175,8 @@ def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes)
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> None:
-    """Before Produce 7 a zstd batch is UNSUPPORTED_COMPRESSION_TYPE (KIP-110)."""
+    """In a Produce request of a version below 7, a zstd batch gets UNSUPPORTED_COMPRESSION_TYPE
+    (KIP-110)."""
     code = 0 if version >= 7 else ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     data = batch(b"x", codec=Codec.ZSTD)
     assert produced(client, data, version=version).error_code == code
@@ -226,8 +228,8 @@ def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version:
 
 
 def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
-    """Fetch ends at version 12, the last with topic names, because a client that sees version 13
-    sends only topic ids."""
+    """The broker offers Fetch only up to version 12, the last version with topic names, because a
+    client that sees version 13 sends only topic ids."""
     assert registry.ranges()[ApiKey.FETCH].highest == 12
     assert registry.ranges()[ApiKey.PRODUCE].lowest == 0
 

@@ -103,7 +103,7 @@ def test_a_session_of_another_broker_is_unknown(
 def test_the_first_partition_with_data_gives_one_batch(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """However small the limits, Fetch sends one whole batch, from the first partition that has any
+    """However small the limits, Fetch sends one whole batch, from the first partition that has data
     (KIP-74)."""
     topic = create(skidway_broker, 3)
     with RawClient(skidway_broker.port) as client:

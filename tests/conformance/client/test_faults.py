@@ -172,8 +172,8 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """A refused batch comes back with its error, and the batches behind it come back as drained;
-    then sending goes on."""
+    """The producer returns a refused batch with its error, and the batches after it as drained;
+    then it sends further batches."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
@@ -339,8 +339,8 @@ def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> Non
 
 
 def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
-    """If a response ends within a batch, its whole batches are returned, and the rest is fetched
-    next time."""
+    """If a response ends within a batch, its whole batches are returned, and the cut batch is
+    fetched next time."""
     fill(broker, LOGS, 3)
     whole = broker.logs[LOGS].read
 

@@ -113,8 +113,8 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
-    """The mirror can send any request while it fetches; a later turn returns the answer under the
-    request's ticket."""
+    """The mirror can send any request while it fetches; a later turn returns the answer together
+    with the ticket of the request."""
     ticket = loop.client.ask(metadata_call(None))
     loop.run_until(lambda: any(turn.answers for turn in loop.turns))
     answer = next(answer for turn in loop.turns for answer in turn.answers)

@@ -23,7 +23,7 @@ START_MS = 1_700_000_000_000
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> None:
     """Offsets are found for times within a batch, between batches, before the first record and
-    behind the last."""
+    after the last."""
     with Client(bootstrap) as client:
         name = topic_name("times")
         assert client.create_topics([NewTopic(name, 2, 1)]) == {name: None}

@@ -201,8 +201,8 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
 
 
 def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
-    """A member whose registration was removed stops at once, ends the session with all that it
-    owned, and registers again."""
+    """A member whose registration was removed stops at once, ends its session and so loses its
+    partitions, and registers again."""
     with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
         with Coordinator(topic.zookeeper) as coordinator:

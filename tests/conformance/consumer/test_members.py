@@ -31,8 +31,8 @@ they would claim far more often."""
 
 
 class Start(Protocol):
-    """Starts a member by name. `zookeeper`: the address of a relay before its ZooKeeper, if there
-    is one."""
+    """Starts a member by name. `zookeeper`: the address at which the member reaches ZooKeeper, for
+    example that of a relay; if it is empty, the member uses ZooKeeper's own address."""
 
     def __call__(self, name: str, zookeeper: str = "") -> Program: ...
 
@@ -126,8 +126,8 @@ def test_a_member_that_leaves_in_order_repeats_nothing(
 def test_a_member_stopped_beyond_its_session_cannot_commit(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """The partitions of a stopped member pass to the other member. When the stopped member goes on,
-    it registers again and changes nobody's offsets."""
+    """If a member is stopped for longer than its session, its partitions pass to the other member.
+    When the stopped member goes on, it registers again and changes nobody's offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -141,7 +141,8 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     first.signal(signal.SIGCONT)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
-    assert len(delivered(first.output())) - before <= 20  # poll had returned these before
+    # the member had polled these records before it was stopped
+    assert len(delivered(first.output())) - before <= 20
     topic.produce(1_000)
     eventually(lambda: topic.is_all(both()))
     assert second.stop() == first.stop() == 0
@@ -169,7 +170,8 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
     """If an owner is cut off from ZooKeeper while it reads, its session ends. Once another member
-    owns its partitions, it hands out no more records, and its commits change nothing."""
+    owns the partitions, the former owner hands out no more records, and its commits change
+    nothing."""
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")

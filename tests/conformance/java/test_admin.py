@@ -254,7 +254,7 @@ def test_settings_change_by_the_command(bootstrap: str, topic: str) -> None:
 def test_records_are_deleted_by_the_command(
     java_clients: JavaClients, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """kafka-delete-records moves the log start; an offset behind the end is refused."""
+    """kafka-delete-records moves the log start; an offset beyond the end is refused."""
     fill(java_clients, bootstrap, topic, 10)
     wanted = tmp_path / "offsets.json"
 

@@ -71,8 +71,8 @@ def test_several_partitions_in_small_fetches(
 
 
 def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """offsetsForTimes finds the first record at or after a time, and nothing behind the last
-    record."""
+    """offsetsForTimes finds the first record at or after a time, and finds none for a time after
+    the last record."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap) as consumer:
         for seconds, offset in ((-1.0, 0), (0.0, 0), (41.5, 42), (42.0, 42), (99.0, 99)):

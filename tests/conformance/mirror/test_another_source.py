@@ -1,5 +1,5 @@
-"""If the source is not the one that was mirrored before, the mirror stops, names it, and copies
-none of its records."""
+"""If the source is not the one that was mirrored before, the mirror stops, says why, and copies
+none of that source's records."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the source's log has the same topic id and offsets but other records, and at least as many
-    as the mirror, the mirror stops the partition."""
+    """If the source's log has the same topic id but other records, and reaches at least as far as
+    the mirror's log, the mirror stops the partition."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)
@@ -101,8 +101,8 @@ def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> No
 
 
 def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> None:
-    """If the source's log ends below the mirror's end, the mirror stops the partition, copies
-    nothing, and keeps its records."""
+    """If the source's log ends at a lower offset than the mirror's log, the mirror stops the
+    partition, copies nothing, and keeps its records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, 4)

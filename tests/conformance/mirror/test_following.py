@@ -95,7 +95,7 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
     assert clusters.here.ends("dc1.logs") == {0: 15}
     status = run_skidway("mirror", "status", "--url", url(clusters))
     assert status.returncode == 3
-    clusters.here.restart()  # the source is still down
+    clusters.here.restart()  # the mirror starts while the source is down
     clusters.source.start()
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
@@ -179,7 +179,7 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
     """`mirror status` prints a table or JSON, whether it gets a URL or the broker's settings; the
-    metrics agree."""
+    metrics show the same state."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")

@@ -38,7 +38,8 @@ def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
     """Waits until retention has deleted everything that it may delete."""
 
     def done(number: int) -> bool:
-        with contextlib.suppress(FileNotFoundError):  # a file may expire meanwhile
+        # a file may be deleted while this line reads its size
+        with contextlib.suppress(FileNotFoundError):
             sizes = [path.stat().st_size for path in clusters.source.segments(topic, number)]
             return sum(sizes[1:]) < int(SHORT["retention_bytes"])
         return False
@@ -87,7 +88,7 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
     """If a topic's beginning has expired before the mirror starts, the first gap begins at offset
-    0, and consumers find the first record behind it."""
+    0, and consumers find the first record after it."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)

@@ -48,7 +48,7 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
             each.join(60)
     assert len(took_s) == 6
     assert min(took_s) >= 0.9
-    assert max(took_s) < 4  # one after the other they would take 6 s
+    assert max(took_s) < 4  # if the threads waited one after the other, the last would wait 6 s
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:

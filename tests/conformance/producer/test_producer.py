@@ -68,8 +68,8 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
-    """In every codec, keys, nulls, sets of messages, and messages to a given partition arrive as
-    their futures say."""
+    """In every codec, keys, nulls, sets of messages, and messages to a given partition arrive at
+    the partition and offset that their futures give."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {

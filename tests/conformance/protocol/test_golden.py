@@ -1,8 +1,8 @@
-"""Bytes that were written by hand from the protocol's description, field by field:
-tests/data/protocol.
+"""Our codec agrees with the bytes in tests/data/protocol, which were written by hand from the
+protocol's description, field by field.
 
-Each message is written, read whole, cut at every byte, and read with one more byte behind it. This
-also finds a mistake that reader and writer share.
+Each message is written, read whole, read after a cut at every byte, and read with one more byte
+after it. These tests also find a mistake that reader and writer share.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _serve_each(
 def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
-    """A refusal without a body is raised as the refusal that its status says. After an interim
+    """A refusal without a body is raised as the error that belongs to its status. After an interim
     answer the client gives the connection up, because it would take what follows for the answer to
     another request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

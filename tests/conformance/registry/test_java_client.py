@@ -1,8 +1,8 @@
 """Confluent's Java client of schema registries, which Confluent's serializers use, against our
 registry.
 
-Maven Central has it only inside Flink's connector (with other package names, otherwise unchanged).
-It is stricter than other clients: an unknown key in an answer makes it fail.
+Maven Central has this client only inside Flink's connector (with other package names, otherwise
+unchanged). It is stricter than other clients: an unknown key in an answer makes it fail.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def ours(registry: Registry, message: bytes) -> list[object]:
 
 
 def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driver) -> None:
-    """docs/registry.md names the tested versions of the clients; another version needs a line of
-    its own there."""
+    """docs/registry.md names the tested versions of the clients; for another version the page needs
+    another line."""
     page = (Path(__file__).parents[3] / "docs/registry.md").read_text()
     assert f"@confluentinc/schemaregistry {confluent.ask('version')['version']}" in page
     assert f"@kafkajs/confluent-schema-registry {kafkajs.ask('version')['version']}" in page
@@ -127,8 +127,8 @@ def test_confluents_serializer_registers_what_it_writes(
 
 
 def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
-    """With useLatestVersion the serializer registers nothing; if the subject has no version, it
-    fails and says so."""
+    """With useLatestVersion the serializer registers nothing; if the subject has no version, the
+    serializer fails, and its error says so."""
     with pytest.raises(ClientFailed):
         confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
     confluent.ask("register", subject="users-value", schema=json.dumps(V1))

@@ -57,7 +57,7 @@ def file(folder: Path, schema: object) -> str:
 
 def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run) -> None:
     """`list` prints one line for each subject with its latest version; --prefix chooses subjects,
-    and --deleted shows deleted versions too."""
+    and --deleted adds the deleted versions."""
     users.register("other", '"int"')
     assert [line.split() for line in run("list").stdout.splitlines()] == [
         ["SUBJECT", "VERSION", "ID"],
@@ -268,6 +268,7 @@ def test_who_uses_a_schema(
     ]  # fmt: skip
     assert (found["looked_at"]["partitions"], found["looked_at"]["records"]) == (2, 4)
     done = run("who-uses", "users", "--version", "1", *at, "--topic", topic, "--records", "2")
-    assert "none was written with it" in done.stdout  # none of the newest two records
+    # none of the newest two records of each partition was
+    assert "none was written with it" in done.stdout
     assert "No topic was looked at" in run("who-uses", "users").stdout
     assert run("who-uses", "77").returncode == 1

@@ -162,7 +162,9 @@ def test_zookeeper_away_and_back(tmp_path: Path) -> None:
             with pytest.raises(RegistryUnreachable, match="try again later"):
                 hasty.register("s", schema(2))
             with pytest.raises(RegistryUnreachable, match="try again later"):
-                hasty.schema(77)  # another registry may have assigned this id
+                # without ZooKeeper the registry cannot know whether another registry assigned this
+                # id
+                hasty.schema(77)
             server.program.start().wait_until(server.ready)
             eventually(registry.ready, what="the registry is back")
             with pytest.raises(RegistryRefused, match="not found"):

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.slow]
 
 @pytest.fixture
 def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
-    """A broker for one test alone, which kills it."""
+    """A broker for one test alone. The test kills it."""
     broker = SkidwayBroker(tmp_path, zookeeper, group_initial_rebalance_delay_ms=0)
     try:
         yield broker.start()
@@ -56,7 +56,7 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     group.poll()
     broker.crash()
     group.settle()
-    if "commit" not in client.lacks:  # the other clients choose when they commit
+    if "commit" not in client.lacks:  # the other clients decide by themselves when they commit
         assert group.committed() == [EACH] * len(PARTITIONS)
     group.write()
     group.read_again(range(EACH, 2 * EACH))

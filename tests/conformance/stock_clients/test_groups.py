@@ -43,7 +43,7 @@ def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group
 
 @each_client()
 def test_a_group_goes_on_where_it_committed(client: StockClient, group: Group) -> None:
-    """A new member of an old group gets only the records behind the committed offsets."""
+    """A new member of an old group gets only the records from the committed offsets on."""
     group.write()
     first = group.join()
     group.read_all(range(EACH))

@@ -74,7 +74,8 @@ def broker_zero(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 
 def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
-    """All of kafka-python's integration tests pass, none skipped, except those named above."""
+    """All of kafka-python's integration tests pass, none skipped, except those that the lists of
+    this module exclude."""
     source, report = peers.source("kafka-python"), tmp_path / "report.xml"
     files = [f"{SUITE}/test_{name}_integration.py" for name in FILES]
     chosen = [f"not {name}" for name in EXCLUDED]

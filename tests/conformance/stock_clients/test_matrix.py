@@ -59,8 +59,8 @@ def table() -> list[str]:
 
 
 def test_the_page_has_the_table_that_the_tests_are() -> None:
-    """The page has exactly the table that the tests give; an empty cell is a step that the client
-    lacks."""
+    """The page has exactly the table that the tests give; a cell is empty if the client lacks the
+    step."""
     page = PAGE.read_text().splitlines()
     assert [line for line in table() if line not in page] == []
     empty = {name: line.count("| |") for name, line in zip(CLIENTS, table()[2:], strict=True)}

@@ -150,8 +150,8 @@ def test_idempotent_producers_are_served(
 
 @each_client("offset_at")
 def test_offsets_are_found_by_time(client: StockClient, driver: Driver, reference: Driver) -> None:
-    """A look-up by time finds the first record at or after that time, and nothing behind the last
-    record."""
+    """A look-up by time finds the first record at or after that time, and finds none for a time
+    after the last record."""
     topic = create_by(reference)
     writer = reference if "timestamps" in client.lacks else driver
     sent = records("timed", range(100))

@@ -32,8 +32,8 @@ LOGS = "logs"
 UNPRIVILEGED = (
     ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""The beginning of a command line: without these capabilities even root cannot open a file whose
-mode forbids it."""
+"""The beginning of a command line. It takes away capabilities without which even root cannot open a
+file whose mode forbids it."""
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def last_words(broker: SkidwayBroker) -> set[str]:
 
 @contextmanager
 def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
-    """Appends lines while the block runs. Yields a list whose only item is the number of lines in
-    the file."""
+    """Appends lines during the `with` block. Yields a list whose only item is the number of lines
+    in the file."""
     over, written = threading.Event(), [first]
 
     def append() -> None:
@@ -228,9 +228,9 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, drain names it, and only its topic gets no last word. Once the file
-    is readable, drain delivers it. If it then grows and becomes unreadable, the next drain takes
-    the last word back."""
+    """If a file cannot be read, drain prints its path, and only its topic gets no last word. Once
+    the file is readable, drain delivers it. If it then grows and becomes unreadable, the next drain
+    takes the last word back."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)

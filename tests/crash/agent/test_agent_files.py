@@ -85,8 +85,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """After two rotations, the agent reads both files to their ends: the known file, and the
-    generation that it never saw."""
+    """If a log is rotated twice while the agent is down, the agent reads both files to their ends:
+    the known file, and the generation that it never saw."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -106,8 +106,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
-    """When a job's log is deleted and, on ext4, the next job's log gets the deleted log's inode and
-    has the same first line, every line of both logs arrives."""
+    """Every line of both logs arrives if a job's log is deleted and, on ext4, the next job's log
+    gets the same inode and has the same first line."""
     (tmp_path / "log").mkdir()
     run, writer = tmp_path / "log" / "run.log", Writer()
     beginning = "Starting job\n"
@@ -171,8 +171,9 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """The rest of the known file and the generations that the agent never saw arrive, each line
-    once, and the agent declares no loss."""
+    """If files are rotated and compressed while the agent is down, the rest of the known file and
+    the generations that the agent never saw arrive. Each line arrives once, and the agent declares
+    no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

@@ -201,8 +201,8 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line that rests is sent as a record. If its rest is written after a kill, the rest
-    is sent as a second record, and no byte is sent twice."""
+    """A partial line that does not grow any more is sent as a record. If its rest is written after
+    a kill, the rest is sent as a second record, and no byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()
@@ -317,7 +317,7 @@ def test_brokers_that_are_away_are_named(
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     """If a pattern is wrong, /health is 503 and names the topic whose lines are rejected, and the
-    log names one line."""
+    agent's log shows one of these lines."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)

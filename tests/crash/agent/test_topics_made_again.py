@@ -51,9 +51,9 @@ def test_the_agent_goes_on_under_the_new_id(
 def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """A line that was sent before the agent noticed the new topic does not count for the old topic.
-    The agent stops with the same sentence as at a start, and goes on once an operator gives the
-    line up."""
+    """A line that was sent before the agent noticed the new topic does not count as delivered to
+    the old topic. The agent stops with the same sentence as when it is started after such a change,
+    and goes on once an operator gives the line up."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

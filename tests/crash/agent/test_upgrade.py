@@ -71,8 +71,8 @@ def logs(tmp_path: Path) -> Logs:
 def killed_on_the_way(
     agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
 ) -> tuple[AgentProcess, Intervention]:
-    """Returns (an agent that was killed while the broker had batches that the agent did not know
-    of, the fault that holds back further batches).
+    """Returns an agent and a fault. The agent was killed before it got the answers to batches that
+    the broker has. The fault holds back further batches.
 
     With `holds` False the broker has all batches.
     """

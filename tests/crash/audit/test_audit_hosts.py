@@ -317,8 +317,8 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     are complete. If its agent is started again, the audit waits for it as before, and counts its
     new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
-    # Large, so that even the last word of a slow drain comes too early to seal its bucket as an
-    # ordinary seal would.
+    # This lateness is so large that even a slow drain ends before its bucket is due. So an ordinary
+    # seal could not seal this bucket, and only a last word can.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()
@@ -328,7 +328,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     log = fleet.folder / "log" / "a.log"
     eventually(lambda: fleet.agent.settled({log: log.stat().st_size}), what="all delivered")
     assert fleet.agent.program.stop() == 0
-    fleet.write(10)  # the agent no longer reads these lines
+    fleet.write(10)  # the agent is stopped, so only the drain reads these lines
     fleet.write_roster({**APP1, "retired": True})
     eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
     done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))

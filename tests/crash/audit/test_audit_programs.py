@@ -161,9 +161,9 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 @promise("1 restored state")
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
-    """A counter whose state is gone stops, because messages with its numbers are already on the
-    topic. When it is told to take a new epoch, it counts again, and its new counts replace the old
-    ones."""
+    """A counter whose state is gone stops, because messages with the numbers that it would use are
+    already on the topic. When it is told to take a new epoch, it counts again, and its new counts
+    replace the old ones."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()

@@ -121,7 +121,7 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
     """If the NameNode does not answer, the recount ends with one sentence and the exit status for
-    unreachable."""
+    an unreachable service."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)

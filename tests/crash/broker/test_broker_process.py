@@ -170,8 +170,8 @@ def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> No
 
 
 def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> None:
-    """If good data follows the damage, the broker answers that partition with an error and serves
-    the others."""
+    """If a log is damaged and good data follows the damage, the broker answers requests for that
+    partition with an error and serves the others."""
     broker = own_broker.start()
     create(broker, "logs", 2)
     with RawClient(broker.port) as client:
@@ -197,8 +197,8 @@ def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> No
 
 
 def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> None:
-    """If a partition's data vanished, the broker stops that partition and names it; it does not
-    serve an empty one from offset 0."""
+    """If a partition's data vanished, the broker stops that partition, and /health says what is
+    missing. The broker does not serve an empty partition from offset 0."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -321,7 +321,7 @@ def test_a_broker_whose_session_ended_registers_again(
 
 def test_a_broker_id_is_one_broker(own_broker: SkidwayBroker, tmp_path: Path) -> None:
     """A second broker with the same id is refused with a sentence that names the first; the first
-    goes on."""
+    broker goes on."""
     broker = own_broker.start()
     zookeeper = str(broker.settings["zookeeper.connect"])
     other = SkidwayBroker(tmp_path / "other", zookeeper, zookeeper_session_timeout_ms=1000)

@@ -1,8 +1,8 @@
 """A device under one of two log directories fails with EIO: on a write, an fsync, a read.
 
 Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the directory offline,
-names it, and goes on with the other directory. After a start on a good device every acknowledged
-record is there again.
+names it on /health, and goes on with the other directory. After a start on a good device every
+acknowledged record is there again.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
                 assert (stored.error_code, stored.base_offset) == (0, offset)
     assert (disk.path / "logs-0").is_dir()
     yield broker
-    broker.end()  # the broker must end before the device
+    broker.end()  # the broker must end before the device is unmounted
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """Asserts that the directory is offline and named, that its partition refuses requests, and
+    """Asserts that /health calls the directory offline, that its partition refuses requests, and
     that the other partition is served."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
@@ -111,7 +111,8 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
     refused_alone(broker, disk)
     disk.heal()
     disk.fail("fsync", "nothing")
-    refused_alone(broker, disk)  # it still refuses, although a second fsync would succeed
+    # the broker still refuses batches, although a second fsync would succeed
+    refused_alone(broker, disk)
     of_log = [each.failed for each in disk.operations() if each.what == "fsync"
               and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
     assert of_log.count(True) == 1

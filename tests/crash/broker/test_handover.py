@@ -139,8 +139,8 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
-    """The partition moves with its records, offsets, deletions and epochs. In between no broker
-    serves it, and from then on the old copy is refused."""
+    """The partition moves with its records, offsets, deletions and epochs. Between hand-over and
+    take-over no broker serves it, and after the take-over the old copy is refused."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -221,8 +221,8 @@ def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
 
 
 def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
-    """If a log is damaged, hand-over names file and position, and the partition stays where it
-    is."""
+    """If a log is damaged, hand-over prints file and position of the damage, and the partition
+    stays where it is."""
     segment = min((pair.old.logs / "logs-0").glob("*.log"))
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1

@@ -134,11 +134,11 @@ def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Pat
 
 
 def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -> None:
-    """Partitions of the lost directory get an error and are named; other partitions, and new
-    topics, go on."""
+    """Requests for partitions of the lost directory get an error, and /health names these
+    partitions; other partitions go on, and topics can be created."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
-        assert LIBC.umount2(bytes(small), 2) == 0  # acts like a disk that was pulled out
+        assert LIBC.umount2(bytes(small), 2) == 0  # this acts like a disk that was pulled out
         refused = client.produce("logs", sized(1000))
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert client.produce("logs", sized(1000), partition=1).error_code == 0
@@ -161,8 +161,8 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
-    """Partitions in the missing directory are stopped and named, and served when the directory is
-    back."""
+    """If a directory is missing at the start, /health names it and its partitions are not served;
+    they are served once the directory is back."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0

@@ -58,8 +58,8 @@ def ends(path: Path) -> list[int]:
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Wherever the last write was cut, recovery keeps the batches before it, and the log goes on
-    after them."""
+    """Wherever the last write was cut, recovery keeps the batches before it, and later batches are
+    appended after them."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -95,8 +95,8 @@ def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> No
     ids=["zero", "zeros", "many-zeros", "ones", "noise", "text"],
 )
 def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) -> None:
-    """Zeros and old blocks behind the last batch are cut off, and the part cut off is kept in a
-    file of its own."""
+    """Zeros and old blocks after the last batch are cut off, and the part cut off is kept in a file
+    of its own."""
     write_log(tmp_path)
     before = stored(tmp_path)
     size = (tmp_path / FIRST).stat().st_size
@@ -147,7 +147,7 @@ def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
-    """If a file ends at the end of a batch but below the recovery point, it has lost flushed
+    """If a file ends at the end of a batch but before the recovery point, it has lost flushed
     batches, and recovery names the file."""
     write_log(tmp_path)
     path = tmp_path / FIRST
@@ -200,7 +200,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """If batches below the recovery point are lost, recovery names the damage and changes
+    """If batches before the recovery point are lost, recovery calls the log damaged and changes
     nothing."""
     log = write_log(tmp_path, 3)
     log.roll(0)
@@ -211,8 +211,8 @@ def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Pa
 
 
 def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
-    """If a roll failed and the old segment went on, recovery deletes the empty segment whose base
-    offset lies within the old segment."""
+    """If a roll failed and batches were then appended to the old segment, recovery deletes the
+    empty segment whose base offset lies within the old segment."""
     write_log(tmp_path, 3)
     (tmp_path / "00000000000000000004.log").touch()
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
@@ -235,7 +235,8 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
     """Pages reach a disk in any order. Only bytes before the first missing page can have been
-    flushed, so the log ends there and goes on from there; the part cut off is kept."""
+    flushed, so recovery cuts the log there and keeps the part cut off. Later batches are appended
+    after the cut."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -254,7 +255,7 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
 def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """A missing page below the recovery point is damage and not the trace of a power failure:
+    """A missing page before the recovery point is damage and not the trace of a power failure:
     recovery changes nothing."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
@@ -303,7 +304,7 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """A segment that ends between two batches, with data behind it, is damage: it looks as if a
+    """A segment that ends between two batches, with data after it, is damage: it looks as if a
     segment after it had been deleted, and the deleted segment may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
@@ -315,7 +316,7 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """A torn segment with two more segments behind it is damage: the broker never writes so much
+    """A torn segment with two more segments after it is damage: the broker never writes so much
     between two flushes, so a power failure cannot be the cause."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
@@ -512,7 +513,7 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """Records below the log start offset of the checkpoint are not served again, even within a
+    """Records before the log start offset of the checkpoint are not served again, even within a
     segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
@@ -562,8 +563,8 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
-    """If the leader epoch of the last batch but one is damaged, recovery stops the partition and
-    names it, and the last batch is not lost."""
+    """If the leader epoch of the last batch but one is damaged, recovery fails with a sentence
+    about the damage, and the last batch is not lost."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

@@ -204,8 +204,8 @@ class Loading:
         return Program(skidway(*self.arguments(*more)), log).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows, as a reader sees them who looks only at the files in the directories. Only for
-        local outputs."""
+        """All rows, as they are seen by a reader who looks only at the files in the directories.
+        Only for local outputs."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []

@@ -32,7 +32,7 @@ class TestHdfsStore(StoreContract):
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
     """In safe mode a write ends with one sentence that quotes the NameNode, and with the exit
-    status for unreachable; afterwards writing works."""
+    status for an unreachable service; after safe mode, writing works."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (
@@ -47,8 +47,8 @@ def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
 
 
 def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
-    """Without a NameNode every operation ends with one sentence and the exit status for
-    unreachable."""
+    """Without a NameNode every operation ends with one sentence and the exit status for an
+    unreachable service."""
     with pytest.raises(SkidwayError) as caught:
         nobody.result(300)
     assert isinstance(caught.value, Unreachable)

@@ -155,7 +155,7 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """SIGTERM ends a run in order: it commits nothing, and the next run loads."""
+    """SIGTERM ends a run in order: the run commits nothing, and the next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -209,8 +209,8 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
 @promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
-    """If a topic was made again and has another id, the loader refuses it, names it and changes
-    nothing."""
+    """If a topic was made again and has another id, the loader refuses it with a sentence and
+    changes nothing."""
     fill(loading, 0, 100)
     loading.loaded()
     before = loading.state("**/*")
@@ -267,8 +267,8 @@ def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """900 rows are loaded, the output is removed, and 300 records are deleted at the broker. The
-    rest is loaded again with a clock an hour back: the audit counts exactly the rows that exist,
-    also after later loads."""
+    rest is loaded again while the clock is an hour back. Then the audit counts exactly the rows
+    that exist, and still does after later loads."""
     fill(loading, 0, 450)
     assert loading.loaded()["rows"] == counted(loading) == 900
     shutil.rmtree(loading.output)
@@ -288,8 +288,8 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """If the batch below the loaded offsets is not the batch that was loaded, the loader stops the
-    partition and names it; the other partition goes on."""
+    """If the last batch before the loaded offsets' end is not the batch that was loaded, the loader
+    reports the partition and loads nothing of it; the other partition is loaded."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")
@@ -366,7 +366,8 @@ def without_a_broker(
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
-    """If the cluster does not answer, the run ends with the exit status for unreachable."""
+    """If the cluster does not answer, the run ends with the exit status for an unreachable
+    service."""
     assert without_a_broker.wait(300) == 3
     assert "no broker" in without_a_broker.output()
     assert "Traceback" not in without_a_broker.output()

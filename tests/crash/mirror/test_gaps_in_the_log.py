@@ -26,7 +26,7 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch of the source at the offsets that it has there."""
+    """Writes one batch of the source at the offsets that it has at the source."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
@@ -38,7 +38,7 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """If the mirror is killed after it wrote batches behind a gap within a segment, its log goes on
+    """If the mirror is killed after it wrote batches after a gap within a segment, its log goes on
     after the last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
@@ -54,7 +54,7 @@ def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
 
 
 def test_gaps_between_segments_survive(tmp_path: Path) -> None:
-    """If a segment begins behind a named gap, it continues the segment before the gap."""
+    """If a segment begins after a named gap, it continues the segment before the gap."""
     gaps = [Gap(0, 0, 7, "expired"), Gap(0, 12, 40, "expired"), Gap(1, 0, 99, "expired")]
     config = mirrored(*gaps, segment_bytes=SMALL)
     log = open_in(tmp_path, config)
@@ -84,8 +84,8 @@ def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """If a segment of a mirror was deleted by hand, the partition stops and is named; the hole does
-    not count as a gap."""
+    """If a segment of a mirror was deleted by hand, recovery calls the log damaged, because the
+    hole is no named gap."""
     config = mirrored(segment_bytes=SMALL)
     log = open_in(tmp_path, config)
     for number in range(3):
@@ -116,7 +116,7 @@ def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> N
 
 
 def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
-    """Behind three thousand million missing offsets the log begins a new segment, even if the
+    """After three thousand million missing offsets the log begins a new segment, even if the
     segment before the gap is empty."""
     end = 3_000_000_000
     config = mirrored(Gap(0, 0, end, "expired"), Gap(0, end + 9, 2 * end, "expired"))

@@ -38,8 +38,8 @@ def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> 
 
 
 def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
-    """A write that the disk refuses is named and undone as a whole; once there is space, the mirror
-    fetches the batches again."""
+    """A write that the disk refuses is undone as a whole, and /health names the partition; once
+    there is space, the mirror fetches the batches again."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 6, size=900_000)
     clusters.mirrored("logs")

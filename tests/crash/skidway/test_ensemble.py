@@ -116,7 +116,7 @@ def create(broker: SkidwayBroker, topic: str) -> None:
 
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
     """When the leader and its disk are lost, topics and schemas can still be made. An empty server
-    in its place gets everything from the other two, and then one of these two can fail."""
+    in the leader's place gets everything from the other two, and then one of these two can fail."""
     with three(tmp_path) as members:
         broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
         registry = Registry(addresses(members), tmp_path)
@@ -144,9 +144,9 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 
 
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
-    """If ZooKeeper comes back with an older copy, topics made since the copy are set aside by name,
-    neither served nor deleted. A newer dump of the registry restores its ids before any id is given
-    out twice."""
+    """If ZooKeeper comes back with an older copy, the directories of topics made since the copy are
+    renamed, and these topics are neither served nor deleted. A newer dump of the registry restores
+    its ids before any id is given out twice."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

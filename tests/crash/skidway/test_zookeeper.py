@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ZooKeeper]:
-    """A ZooKeeper for one test alone, which may kill it."""
+    """A ZooKeeper for one test alone. The test may kill it."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         yield zookeeper
@@ -30,7 +30,7 @@ def jvm_of(server: ZooKeeper) -> int:
 
 
 def ended(pid: int) -> bool:
-    """Whether a process has ended (a zombie has)."""
+    """Whether a process has ended. A zombie process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:

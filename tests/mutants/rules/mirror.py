@@ -73,7 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "            elif refusal:\n",
         (f"{_SOURCE}::test_a_write_that_is_taken_back_is_fetched_again",),
     ),
-    # the mirror writes a gap down before it copies anything behind the gap
+    # the mirror writes a gap down before it copies anything after the gap
     Mutant(
         "offsets that are missing between two batches are passed over",
         "broker/mirror/follower.py",
