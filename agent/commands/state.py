@@ -136,7 +136,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes = Changes()
         changes.put_meta("machine", machine)
         changes.put_meta("epoch", state.epoch + 1)
-        changes.put_meta("number", 0)  # each epoch has its own numbers and chains
+        changes.put_meta("number", 0)  # an epoch has its own numbers and chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
         changes.put_left({})  # they are of the old epoch; the new one has sealed nothing

@@ -67,7 +67,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds the parts of divided intents that were made before the agent started."""
+        """Adds parts of intents that were made before the agent started, and then divided."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
