@@ -19,9 +19,8 @@ CHANGED: Final = "the bytes before the position are others than were read"
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
 """A file may vanish while nobody looks. It then counts as read to its end if two things hold. All
-bytes that it had at the last look were promised. And before that look it had not changed for at
-least STILL_S, and not for STILL_FACTOR times the time that passed from that look until it was found
-gone.
+bytes that it had at the last look were promised. And at that look it had been unchanged for at
+least STILL_S, and for at least STILL_FACTOR times the time that passed until it was found gone.
 """
 
 CLOCK_SET_S: Final = 5.0
