@@ -84,8 +84,8 @@ class Broker:
         self._clock = clock
 
     def read_clock(self) -> None:
-        """Called when a request begins. Reads the clock at a turn's first append. The time then
-        stays the same until the end of the turn."""
+        """Called when a request begins. Reads the clock, unless something was appended in this
+        turn: from a turn's first append on, the time stays the same."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
 

@@ -109,7 +109,7 @@ class ZooKeeperSession:
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state, on the calling thread, before `start`. Raises SkidwayError."""
+        """Writes a partition's state on the calling thread, before `start`. Raises SkidwayError."""
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
