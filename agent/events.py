@@ -177,7 +177,8 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 def sizes(files: int, unreadable: int) -> None:
     """A look through the patterns found this many files, and this many paths that cannot be
-    read."""
+    read.
+    """
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 
@@ -194,6 +195,7 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
     """A path cannot be read, and its topic is not sealed meanwhile. is_passing: the path can
-    probably be read soon."""
+    probably be read soon.
+    """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

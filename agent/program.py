@@ -52,7 +52,8 @@ WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 10.0
 SETTLE_S = 10.0
 """How long a stopping agent waits for acknowledgements. At the next start, the agent sends the rest
-again."""
+again.
+"""
 
 REFRESH_S = 30.0
 """Seconds between two requests to the cluster for new partitions of topics."""
@@ -178,7 +179,8 @@ def find(
     status: Status,
 ) -> Found | None:
     """Waits until the cluster and the registry answer; None if the shutdown was requested
-    before."""
+    before.
+    """
 
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)

@@ -27,7 +27,8 @@ from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
 """The reason that is counted for batches refused for want of space. The other reasons are names of
-exceptions."""
+exceptions.
+"""
 _log = log.get(__name__)
 
 
@@ -85,7 +86,8 @@ class Broker:
 
     def read_clock(self) -> None:
         """Called when a request begins. Reads the clock, unless something was appended in this
-        turn: from a turn's first append on, the time stays the same."""
+        turn: from a turn's first append on, the time stays the same.
+        """
         if not self.appended:
             self.now_ms = self._clock.time_ms()
 

@@ -32,7 +32,8 @@ class PartitionState:
 @dataclass(frozen=True, slots=True)
 class TopicPartitionInfo:
     """One partition: its replicas, the preferred leader first, and its state; None if nobody leads
-    it yet."""
+    it yet.
+    """
 
     replicas: tuple[int, ...]
     state: PartitionState | None = None

@@ -20,10 +20,12 @@ from typing import Final
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
 """The most bytes of all kept answers together. This is enough for 200,000 partitions in version
-5."""
+5.
+"""
 REQUEST_BYTES_MAX: Final = 16 << 10
 """Answers to longer requests are not kept, because these name hundreds of topics, and few clients
-send the same one."""
+send the same one.
+"""
 ENTRY_BYTES: Final = 300
 """How many bytes one entry takes besides those of request and answer."""
 

@@ -62,7 +62,8 @@ def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None
 
 class Program:
     """A broker with everything around it. To use it, call `start`, run the loop, and call
-    `close`."""
+    `close`.
+    """
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings

@@ -339,7 +339,8 @@ class BrokerSettings:
 
     def check(self) -> None:
         """Refuses what the bounds of single settings cannot exclude, such as bad addresses and
-        contradictions."""
+        contradictions.
+        """
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
             raise ConfigurationRefused(
@@ -387,7 +388,8 @@ class BrokerSettings:
 
     def advertised(self, port: int) -> Endpoint:
         """The address for clients. `port` is the port that the broker has bound. Without
-        advertised.listeners it is never `localhost`, for which clients try ::1."""
+        advertised.listeners it is never `localhost`, for which clients try ::1.
+        """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
             return Endpoint(told.protocol, told.host, told.port or port)

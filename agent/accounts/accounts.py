@@ -117,7 +117,8 @@ class Accounts:
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
         """Declares lost some files that never got an id. The loss names one new file id, which
-        stands for all of them."""
+        stands for all of them.
+        """
         events.unseen(unseen)
         loss = Loss(
             source=self._topics.named(unseen.topic, unseen.topic_id),
@@ -153,7 +154,8 @@ class Accounts:
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
         """The bucket of the last seal; if the clock was set back after that seal, the bucket of the
-        oldest line."""
+        oldest line.
+        """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
             return first

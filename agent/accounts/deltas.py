@@ -38,7 +38,8 @@ class Deltas:
         losses: Iterable[Loss] = (),
     ) -> None:
         """previous: looks up the last deltas of buckets. sums, losses: what the state holds and no
-        delta contains yet."""
+        delta contains yet.
+        """
         # Seven arguments, because after a restart the earlier counts keep their numbers and
         # buckets.
         self._sender = sender

@@ -48,7 +48,8 @@ class Leaving:
     @property
     def at_rest(self) -> list[str]:
         """The topics that are no longer read, because their last word is said or will be sent
-        soon."""
+        soon.
+        """
         return list(self._at_rest)
 
     @property
@@ -90,7 +91,8 @@ class Leaving:
 
     def is_done_with(self, topic: str) -> bool:
         """Whether nothing of the topic is read, because its last word is said or will be sent
-        soon."""
+        soon.
+        """
         return self.is_asked and topic in self._at_rest
 
     def take_back(self) -> dict[str, LastWord]:

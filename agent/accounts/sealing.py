@@ -78,7 +78,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
     """Whether the noted bytes may belong to other file ids by now, so that sizes must be noted
-    anew."""
+    anew.
+    """
     if doubts != noted.doubts:
         return True
     for file, target in noted.targets.items():

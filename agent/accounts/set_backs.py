@@ -33,7 +33,8 @@ class SetBacks:
 
     def sealed(self, topic: str) -> None:
         """Notes that the seal that was noted last is sent. It vouches for all lines that were
-        written before it was noted."""
+        written before it was noted.
+        """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)
 

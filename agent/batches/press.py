@@ -43,7 +43,8 @@ Partitions = int | Int64s
 
 AHEAD_MS_MAX = 3_600_000
 """If a record's event time is later than the moment of reading by more than this, the record gets
-the moment of reading instead."""
+the moment of reading instead.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,8 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 def has_refusal(recipe: Recipe) -> bool:
     """Whether a broker refused a record of the recipe's intents, and may then have taken later
-    records."""
+    records.
+    """
     return recipe.program.endswith(_REFUSED)
 
 

@@ -25,7 +25,8 @@ LINES_MIN: Final = 10
 @dataclass(frozen=True, slots=True)
 class Untold:
     """Rejected lines of a topic that are not in the log yet. path, position: where the first of
-    these lines lies."""
+    these lines lies.
+    """
 
     topic: str
     reasons: dict[str, int]
@@ -59,7 +60,8 @@ class _Topic:
 
 class Rejections:
     """Owns the counts. share_max: too_many() returns each topic of whose lines more than this share
-    was rejected."""
+    was rejected.
+    """
 
     def __init__(self, share_max: float) -> None:
         self._share_max = share_max

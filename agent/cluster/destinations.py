@@ -14,7 +14,8 @@ from skidway.kafka.source import Source
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """The cluster that takes the records. name: its `cluster.name`; id: the id that the cluster
-    reports."""
+    reports.
+    """
 
     name: str
     id: str
@@ -23,7 +24,8 @@ class Cluster:
 @dataclass(frozen=True, slots=True)
 class Destination:
     """One source with its recipe. Its data topic and its rejected topic are given as audit
-    sources."""
+    sources.
+    """
 
     settings: SourceSettings
     recipe: Recipe

@@ -29,7 +29,8 @@ FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pe
 
 def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
     """The agent, the number of messages that wait to be published, one entry per file id, and the
-    ranges that were declared lost or uncertain, as the audit names them. Raises StateRefused."""
+    ranges that were declared lost or uncertain, as the audit names them. Raises StateRefused.
+    """
     path = directory / DATABASE
     if not path.exists():
         raise StateRefused(f"there is no state {path}; the agent has not run with it yet")

@@ -381,7 +381,8 @@ class Inquiry:
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
         """The positions of those records that readers of the logs would drop, because they would
-        take them for repeats."""
+        take them for repeats.
+        """
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}

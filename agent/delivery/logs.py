@@ -17,7 +17,8 @@ from skidway.kafka.types import TopicPartition
 
 RESPONSE_BYTES = 1 << 20
 """The most bytes of one fetch response from each leader. Each response is decoded within one
-turn."""
+turn.
+"""
 
 
 class FetchedLogs:

@@ -140,7 +140,8 @@ class Outbound:
     @property
     def has_room(self) -> bool:
         """Whether more may be pressed, because no batch is waiting here and the producer takes
-        more."""
+        more.
+        """
         return not self._queue and self._sink.has_room
 
     def add(
@@ -200,7 +201,8 @@ class Outbound:
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
         """The parcel's halves. If the parcel has only one record, returns nothing, and the record
-        becomes a refusal."""
+        becomes a refusal.
+        """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
                 f"compression.type: the brokers do not take it for {parcel.tp.topic}; "

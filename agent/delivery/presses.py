@@ -69,7 +69,8 @@ class Presses:
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
         """Marks intents, so that after a crash the agent asks the brokers for their records before
-        it sends any part again."""
+        it sends any part again.
+        """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
             changes.put_recipe(recipe)
@@ -89,7 +90,8 @@ class Presses:
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
         """Where the records of readings would go: for each batch, its partition and the positions
-        of its records."""
+        of its records.
+        """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
         for batch in pressed.batches:
@@ -131,7 +133,8 @@ class Presses:
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
     """Groups neighbours that are pressed together: those with the same recipe and moment of
-    reading. Over-long lines stay alone."""
+    reading. Over-long lines stay alone.
+    """
     group: list[Taken] = []
     for one in taken:
         if group and not _go_together(group[-1], one):

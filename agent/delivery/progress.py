@@ -125,7 +125,8 @@ class Progress:
 
 class Passed:
     """What one checkpoint passed: intents, what to count, and files with their earlier
-    positions."""
+    positions.
+    """
 
     def __init__(self) -> None:
         self.intents: list[int] = []

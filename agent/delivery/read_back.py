@@ -118,7 +118,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
     """The partitions of a recipe's topics in which records can lie if nobody knows by which recipe
-    they were sent."""
+    they were sent.
+    """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
 
@@ -135,7 +136,8 @@ class Marks:
 
     def gap(self, tp: TopicPartition) -> None:
         """Notes that earlier records of a partition are gone, and that nobody knows which records
-        these were."""
+        these were.
+        """
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -153,7 +155,8 @@ class Marks:
 
 class Found:
     """Owns the records of the wanted bytes that were found so far. Its memory grows with their
-    number."""
+    number.
+    """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
         """intents: in the order in which they were promised."""

@@ -136,7 +136,8 @@ class Refused:
 
     def write(self, changes: Changes) -> None:
         """Marks the intents of refused records. The checkpoint may pass an intent only after
-        that."""
+        that.
+        """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
         self._unmarked = {}
@@ -147,7 +148,8 @@ class Refused:
 
     def turn(self, now: float) -> None:
         """Takes what the brokers have sent, and decides about each record of which enough is known;
-        never waits."""
+        never waits.
+        """
         if not self._searching and self._asked:
             self._begin(now)
         if not self._searching:
@@ -159,7 +161,8 @@ class Refused:
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
         """The ranges to declare lost or uncertain now, because the checkpoint passes these
-        intents."""
+        intents.
+        """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:

@@ -20,7 +20,8 @@ class Silences:
         now: float,
     ) -> None:
         """waiting: the partitions with unacknowledged batches; answered: the partitions that had an
-        answer."""
+        answer.
+        """
         for tp in self._since.keys() - set(waiting):
             del self._since[tp]
         for tp in waiting:

@@ -52,7 +52,8 @@ class Births:
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
         """Begins a file id at the highest position before which the bytes are proven to be those
-        that were read."""
+        that were read.
+        """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)
         mark = Mark(proven.position, proven.crc)

@@ -23,7 +23,8 @@ ORIGINALS_MAX = 16
 
 _Content = tuple[int | None, int, int]
 """Values that do not change while nobody changes the file: birth (ns), size, time of change
-(ns)."""
+(ns).
+"""
 
 
 class Copies:
@@ -79,7 +80,8 @@ class Copies:
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether a file is a copy that holds unread bytes, which a truncation at the path cut
-        off."""
+        off.
+        """
         if self._is_known(found):
             return False
         original, _ = self.original_of(found, base)

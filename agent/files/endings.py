@@ -25,11 +25,13 @@ least STILL_S, and for at least STILL_FACTOR times the time that passed until it
 
 CLOCK_SET_S: Final = 5.0
 """If the clock's time moved by this much more or less than the time that has passed, the clock was
-set."""
+set.
+"""
 
 WATCH_ENDED_S: Final = 86_400.0
 """For this long after a file was finished, every look still checks it, even if no pattern leads to
-it."""
+it.
+"""
 
 
 class Endings:
@@ -105,7 +107,8 @@ class Endings:
 
     def may_forget(self, tracked: TrackedFile) -> bool:
         """Whether the file id may be forgotten, because no copy can appear any more that would have
-        to be compared with it."""
+        to be compared with it.
+        """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
         )

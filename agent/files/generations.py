@@ -47,7 +47,8 @@ class Generation(NamedTuple):
 @lru_cache(_CACHED)
 def generation(name: str) -> Generation | None:
     """Which names a file's name (without directories) may be a generation of; None for names that
-    no rotation gives."""
+    no rotation gives.
+    """
     compressed = _COMPRESSED.fullmatch(name)
     plain = name if compressed is None else compressed["name"]
     bases = dict.fromkeys(_bases(plain))

@@ -1,5 +1,6 @@
 """Open files, of which there is a limited number: if another file is needed, the least recently
-used one is closed."""
+used one is closed.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ class Handles:
 
     def _close_oldest(self) -> None:
         """Closes the least recently used file that still has a name, because a deleted file cannot
-        be opened again."""
+        be opened again.
+        """
         oldest = list(islice(self._open, OLDEST))
         file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])
         self._open.pop(file).close()

@@ -48,12 +48,14 @@ class Known(Protocol):
 
     def is_copy(self, found: Found, base: str) -> bool:
         """Whether a found file is a copy of a file that was read, or that is read at its own
-        place."""
+        place.
+        """
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether a found file is a copy that holds unread bytes, which a truncation at the path
-        cut off."""
+        cut off.
+        """
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
@@ -98,7 +100,8 @@ class History:
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
         """Judges every path with generations beside it. Returns the new names that were not
-        judged."""
+        judged.
+        """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
         for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
@@ -377,7 +380,8 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether a known file has the time of change of a compressed one, which compressing keeps.
-        Then the compressed file holds the known one."""
+        Then the compressed file holds the known one.
+        """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 

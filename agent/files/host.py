@@ -76,7 +76,8 @@ class Host(Protocol):
 
     def look(self, path: str) -> Found | None:
         """The regular file at a path; None if there is no regular file, or if it cannot be looked
-        at."""
+        at.
+        """
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:

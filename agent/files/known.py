@@ -38,7 +38,8 @@ class KnownFiles:
 
     def add(self, tracked: TrackedFile) -> None:
         """Adds a file id, a new one or one from the state. The newest file id of an inode must be
-        added last."""
+        added last.
+        """
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
         self._moved_to.pop((tracked.birth.key, None), None)  # the inode was given to this one

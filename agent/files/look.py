@@ -130,7 +130,8 @@ class Look:
 
     def lay_plain(self, plain: str) -> bool:
         """Whether the plain file lay there at the last look, so that it was being compressed
-        then."""
+        then.
+        """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 

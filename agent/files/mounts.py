@@ -57,7 +57,8 @@ class Mounts:
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
         """Whether another device lies where the file's file system was mounted, so that the file
-        may come back with it."""
+        may come back with it.
+        """
         if tracked.is_deleted:
             return False
         directory = os.path.dirname(tracked.location)
@@ -68,7 +69,8 @@ class Mounts:
 
     def arrived(self, now: float) -> list[TrackedFile]:
         """Files whose file system is mounted now, or for which the agent waits no longer; the
-        oldest first."""
+        oldest first.
+        """
         if not self._away:
             return []
         if self._until is None:

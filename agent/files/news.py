@@ -48,7 +48,8 @@ class News:
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
     """Merges the losses of files of one topic that were lost at the same time for the same
-    reason."""
+    reason.
+    """
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

@@ -22,7 +22,8 @@ _MAGIC_BYTES: Final = 8
 
 class OpenFile:
     """A descriptor. Every read names its position, so the descriptor's own offset does not
-    matter."""
+    matter.
+    """
 
     __slots__ = ("descriptor",)
 
@@ -127,7 +128,8 @@ class OperatingSystem:
 
     def changed(self, directory: str) -> int:
         """The directory's time of modification. Raises OSError if the directory's files cannot be
-        looked at."""
+        looked at.
+        """
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:

@@ -115,7 +115,8 @@ def _walk_deep(
     base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
     """Walks the directory itself and every directory below it, except links that lead back to a
-    directory above."""
+    directory above.
+    """
     try:
         status = os.stat(base)
     except (FileNotFoundError, NotADirectoryError):

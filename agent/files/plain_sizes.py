@@ -31,7 +31,8 @@ class Content(NamedTuple):
 
 class PlainSizes:
     """Owns the size of each file, or the reason why it has no size. The thread only hands them
-    over."""
+    over.
+    """
 
     def __init__(self) -> None:
         self._found: dict[Content, int | OSError] = {}

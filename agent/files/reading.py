@@ -28,7 +28,8 @@ from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFil
 
 TURN_BYTES = 2 << 20
 """The most bytes of all files that are promised in one turn. The last reading of the turn may
-exceed this limit."""
+exceed this limit.
+"""
 
 TURN_FILES = 1000
 """The most files looked at in one turn."""
@@ -96,7 +97,8 @@ class FileReader:
 
     def look_again(self, now: float) -> None:
         """Wakes the files that were read lately, and the files whose last line or closure is
-        due."""
+        due.
+        """
         for file, until in list(self._active.items()):
             self._wake_file(file)
             if now >= until:
@@ -164,7 +166,8 @@ class FileReader:
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
         """Checks that the file is the one that was read, before more of it is read; ends the file
-        id if there is doubt."""
+        id if there is doubt.
+        """
         status = handle.status()
         point = tracked.last_point
         reason = doubt(
@@ -185,7 +188,8 @@ class FileReader:
         self, tracked: TrackedFile, handle: Handle, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
         """(bytes, end position, CRC of the bytes, CRC of all bytes of the file before the end,
-        tail) of the next reading."""
+        tail) of the next reading.
+        """
         if tracked.long_line is not None:
             return self._go_through(tracked, handle, tracked.long_line, now)
         body = self._read_behind_tail(tracked, handle, now)
@@ -292,7 +296,8 @@ class FileReader:
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
         """Called when nothing can be read: notes when the last line or the closure becomes due if
-        nothing else happens."""
+        nothing else happens.
+        """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
         elif tracked.rotated and tracked.size <= tracked.read_position:

@@ -28,7 +28,8 @@ from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
 """How long a write may wait for the disk after it has set the file's time and before it sets the
-size."""
+size.
+"""
 
 
 class Recognition:
@@ -107,7 +108,8 @@ class Recognition:
 
     def adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         """Whether a compressed file holds a known file; if so, the known file is read there from
-        now on."""
+        now on.
+        """
         sighting = Sighting(found, index, self._sources[index], self._now, base, may_begin)
         return self._compression.adopt(sighting, self._now_ms)
 
@@ -162,7 +164,8 @@ class Recognition:
 
     def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
         """Begins a file id for a new file, unless it is a copy. old: the file that had its inode
-        before."""
+        before.
+        """
         new = self._whole(sighting) if sighting.found.size else None
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
             self._births.begin(new, old)

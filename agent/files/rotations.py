@@ -58,7 +58,8 @@ from skidway.agent.values.found import FileKey, Found
 
 CLEAN_AFTER_MS: Final = 2_000
 """If a directory changed less than this long ago, it may change again without a new time of
-change."""
+change.
+"""
 
 EMPTY_WAIT_S: Final = 3_600.0
 """How long an empty rotated file is looked at again, because its program may still write to it."""

@@ -99,6 +99,7 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
     """Whether a time of change equals one of the times (ns), in the precision in which programs
-    copy times."""
+    copy times.
+    """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -18,7 +18,8 @@ _DIGITS: Final = re.compile(r"\d+")
 @dataclass(frozen=True, slots=True)
 class TailedSource:
     """A source, the topic that its lines go to, and the recipe for the bytes that are read from now
-    on."""
+    on.
+    """
 
     topic: str
     topic_id: str
@@ -69,7 +70,8 @@ class Views:
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
         """The log of which a name in the directory is a generation; None if the name itself is
-        meant or excluded."""
+        meant or excluded.
+        """
         paths = [os.path.join(each, name) for each in self.directories]
         if any(is_meant(path, sources) for path in paths):
             return None
@@ -115,7 +117,8 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
     """What a path was rotated from, as a member of its source; None if the path itself is meant or
-    excluded."""
+    excluded.
+    """
     directory, name = os.path.split(path)
     said = generation(name)
     if said is None or is_meant(path, sources):

@@ -86,7 +86,8 @@ class Tracker:
         self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
         self.linked_directories: frozenset[str] = frozenset()
         """The directories of files to which links lead. Only a watch on these directories reports
-        the files' events."""
+        the files' events.
+        """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights
         self.has_lost: Callable[[int], bool] = lambda _file: False  # whether a file id lost bytes
@@ -200,7 +201,8 @@ class Tracker:
 
     def reconcile(self, now: float, now_ms: int) -> None:
         """Looks through all patterns. Only these looks make tailing correct. Events only make it
-        faster."""
+        faster.
+        """
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
         self._directories.forget()
@@ -226,7 +228,8 @@ class Tracker:
 
     def look(self, path: str, now: float) -> bool:
         """Looks at one path. Returns True if a file left the path, so that everything should be
-        looked through."""
+        looked through.
+        """
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
             if any(pattern.means(path) for pattern in source.patterns):
@@ -263,7 +266,8 @@ class Tracker:
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """Looks for files that were rotated away since the last look, before the agent knew
-        them."""
+        them.
+        """
         moment = Moment(self.sources, *self._recognition.take_changed_paths(), now, now_ms)
         findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
         self._known.replaced.clear()

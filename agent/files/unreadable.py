@@ -1,5 +1,6 @@
 """The paths that could not be looked into or read at the last look. Each holds back its topic's
-seal."""
+seal.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class Unreadable:
 
     def wait(self, topic: str, path: str, reason: str) -> None:
         """Lists a path about which a later look will know more. Nothing is wrong with such a
-        path."""
+        path.
+        """
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
@@ -55,7 +57,8 @@ class Unreadable:
 
     def hidden(self) -> set[str]:
         """The unreadable paths at or below which there may be files. A link that leads nowhere
-        hides no file."""
+        hides no file.
+        """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:

@@ -32,7 +32,8 @@ from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
 """The most paths that are handed over at a time. If there are more, everything is looked
-through."""
+through.
+"""
 
 RATE_MAX = 400.0
 """If there are more events a second than this, the watch rests."""
@@ -100,7 +101,8 @@ class Inbox(FileSystemEventHandler):
 
 class Watch:
     """Watches the directories of some patterns, and the directories to which links lead. Rests
-    while events come too fast."""
+    while events come too fast.
+    """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self.inbox = Inbox()
@@ -128,7 +130,8 @@ class Watch:
 
     def follow(self, directories: frozenset[str]) -> None:
         """Watches the directories to which links lead now. If it gets the same object as before,
-        nothing has changed."""
+        nothing has changed.
+        """
         if directories is self._asked:
             return
         self._asked = directories

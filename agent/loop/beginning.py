@@ -1,5 +1,6 @@
 """What a starting agent finds in the state, which states it refuses, and what its first transaction
-writes."""
+writes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def check_cluster(
     open_topics: set[str],
 ) -> None:
     """Raises StateRefused if something that is not acknowledged belongs to another cluster, or to a
-    topic that was made again."""
+    topic that was made again.
+    """
     if not open_topics:
         return
     if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
@@ -121,7 +123,8 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 def since(state: StateDatabase) -> dict[str, int]:
     """By topic: the time (ms) of its last seal, or else of the first start with it. Files that
-    changed after that time may be unknown."""
+    changed after that time may be unknown.
+    """
     found = state.since()
     for name, topic in state.topics().items():
         if topic.sealed_until is not None:

@@ -46,7 +46,8 @@ PATIENCE_S = 0.2
 
 PATIENCE_QUIET_S = 1.0
 """The longest time that a turn sleeps while nothing is read, sent or due. An event wakes the loop
-earlier."""
+earlier.
+"""
 
 
 @dataclass(slots=True)
@@ -99,7 +100,8 @@ class Loop:
 
     def update(self, destinations: Sequence[Destination]) -> None:
         """Takes new recipes for the bytes that are read from now on, because topics may have more
-        partitions."""
+        partitions.
+        """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
@@ -121,13 +123,15 @@ class Loop:
 
     def leave(self) -> None:
         """Begins to leave: each topic gets its last word as soon as no bytes of it are unread or
-        unacknowledged."""
+        unacknowledged.
+        """
         self._accounts.leaving.is_asked = True
 
     @property
     def has_left(self) -> bool:
         """Whether every topic's last word is said and published, and no new bytes were seen
-        since."""
+        since.
+        """
         return not self.unsaid and self.is_settled
 
     @property
@@ -181,7 +185,8 @@ class Loop:
     @property
     def reading_back(self) -> dict[str, object] | None:
         """Which records the agent looks for in the brokers' logs, for people; None if it looks for
-        none."""
+        none.
+        """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
         return said | ({} if refused is None else {"refused": refused}) or None
@@ -189,7 +194,8 @@ class Loop:
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
         """The partitions in which records are looked for and which send nothing, and for how long
-        (s)."""
+        (s).
+        """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
@@ -263,7 +269,8 @@ class Loop:
 
     def _write(self, turn: _Turn) -> bool:
         """Writes the turn's transaction. Writes the turn's transaction. Returns whether it is
-        durable now."""
+        durable now.
+        """
         if turn.changes:
             begin = self._clock.monotonic()
             try:
@@ -283,7 +290,8 @@ class Loop:
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
         """The readings of this turn: first what was promised before the agent started, then new
-        ones."""
+        ones.
+        """
         if not self.outbound.has_room or self._refused.is_full:
             return []
         taken = [*self._replay.take(now), *self._inquiry.take(now)]

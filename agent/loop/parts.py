@@ -56,7 +56,8 @@ class Surroundings:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """All parts of a loop. first: what the first transaction writes besides the first turn's
-    changes."""
+    changes.
+    """
 
     mail: Mail
     topics: Topics
@@ -83,7 +84,8 @@ def make_parts(
     destinations: Sequence[Destination],
 ) -> Parts:
     """Makes all parts. Raises StateRefused if the state belongs to another cluster, or to topics
-    that were made again."""
+    that were made again.
+    """
     return _Maker(settings, state, surroundings, destinations).parts()
 
 

@@ -1,5 +1,6 @@
 """When all patterns are looked through: often if there are few files, seldom if there are many,
-soon if an event asks for it."""
+soon if an event asks for it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ SHARE_ASKED: Final = 20
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
 """How long a look waits after an event. Events come in bursts, and one look serves a whole
-burst."""
+burst.
+"""
 
 
 class Schedule:

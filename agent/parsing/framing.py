@@ -27,7 +27,8 @@ FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
 """Bytes read at once. A line that does not end within this many bytes is over-long, whatever the
-settings say."""
+settings say.
+"""
 
 LF = 10
 CR = 13
@@ -38,7 +39,8 @@ Int64s = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Frames:
     """One entry per record: [first, end) is the record with its terminator, [first, content_end)
-    without it."""
+    without it.
+    """
 
     first: Int64s
     content_end: Int64s

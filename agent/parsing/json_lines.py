@@ -97,7 +97,8 @@ class JsonParser:
         rejects: list[Reject],
     ) -> Int64s:
         """Event times. The event times. Rejects each line whose time is there but does not fit the
-        format."""
+        format.
+        """
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
@@ -205,7 +206,8 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
 
 def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
     """Finds the values that Arrow refuses: numbers that are too large, and strings with half of a
-    surrogate pair."""
+    surrogate pair.
+    """
     for index, value in enumerate(values):
         try:
             pa.array([value], field.type)
@@ -229,7 +231,8 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 def _plain_types(kind: pa.DataType) -> set[type]:
     """The Python types whose values always fit. _MISSING and _UNFIT have the type `object`, so they
-    are looked at more closely."""
+    are looked at more closely.
+    """
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):
         return {int, none}

@@ -42,7 +42,8 @@ def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
 
 def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
     """(the same bytes as strings, the rows that are not UTF-8). These rows are null in the
-    strings."""
+    strings.
+    """
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:

@@ -13,7 +13,8 @@ Int64s = npt.NDArray[np.int64]
 
 NO_TIME: Final = np.int64(-(1 << 63))
 """In `Parsed.event_ms`: the line has no event time. The time at which it was read is used
-instead."""
+instead.
+"""
 
 NO_MATCH: Final = "no-match"
 NOT_JSON: Final = "not-json"

@@ -11,7 +11,8 @@ from skidway.errors import ConfigurationRefused
 
 class RawParser:
     """Fills the one string field. Raises ConfigurationRefused if the schema has other fields
-    without a default."""
+    without a default.
+    """
 
     def __init__(self, schema: pa.Schema, has_default: frozenset[str]) -> None:
         texts = [field.name for field in schema if pa.types.is_string(field.type)]

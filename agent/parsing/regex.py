@@ -59,7 +59,8 @@ def anchored(pattern: str) -> str:
 
 class RegexParser:
     """One compiled expression. Raises ConfigurationRefused if the schema and the groups do not fit
-    together."""
+    together.
+    """
 
     def __init__(
         self,
@@ -162,7 +163,8 @@ def _check_type(field: pa.Field) -> None:
 
 def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.ndarray | None]:
     """(the column in the field's type, the rows that cannot be converted). These rows are null in
-    the column."""
+    the column.
+    """
     if types.is_string(field.type):
         return column, None
     if field.nullable:
@@ -177,7 +179,8 @@ def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nd
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
     """Marks the values that cannot be converted. Halves the column again and again, so that a few
-    such values among many are found with few casts."""
+    such values among many are found with few casts.
+    """
     try:
         column.cast(target)
     except pa.ArrowInvalid:

@@ -51,7 +51,8 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 class TimeFormat:
     """A compiled format. Raises ConfigurationRefused if a time in the format does not determine a
-    moment."""
+    moment.
+    """
 
     def __init__(self, format: str, timezone: str = "UTC") -> None:
         self._zone = _zone(timezone)
@@ -132,7 +133,8 @@ class _Scan:
 
     def move(self, used: int | Int64s) -> None:
         """Moves the place in each row by `used`. `at` stays one number while all rows move by the
-        same count."""
+        same count.
+        """
         if not isinstance(used, int) and isinstance(self.at, int):
             first = int(used[0])
             if (used == first).all():
@@ -219,7 +221,8 @@ def _zone(name: str) -> tzinfo:
 
 def _number(name: str, digits: int, least: int, most: int, *, exact: bool = False) -> _Step:
     """Reads one to `digits` digits. If another digit would make the number exceed `most`, that
-    digit is left to the next directive."""
+    digit is left to the next directive.
+    """
 
     def step(scan: _Scan) -> None:
         value = np.zeros(scan.rows, np.int64)
@@ -276,7 +279,8 @@ def _fraction(scan: _Scan, digits: int = 6) -> None:
 
 def _name(name: str, words: tuple[str, ...], *, whole: bool) -> _Step:
     """Reads the name of a month or weekday. Its first three letters tell which one it is; then the
-    rest must fit."""
+    rest must fit.
+    """
     codes = np.array([_code(word) for word in words])
     order = np.argsort(codes)
     rests = np.array([len(word) - 3 for word in words])
@@ -440,7 +444,8 @@ def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
     """Days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years that
-    begin in March."""
+    begin in March.
+    """
     shifted = np.asarray(month) <= 2
     y = year - shifted
     era = y // 400

@@ -1,5 +1,6 @@
 """What one transaction writes. It is gathered before the transaction begins, so that the whole
-transaction can be tried again."""
+transaction can be tried again.
+"""
 
 from __future__ import annotations
 

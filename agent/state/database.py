@@ -1,5 +1,6 @@
 """The database. It is opened or refused, read when the agent starts, and changed by one transaction
-in each turn."""
+in each turn.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class StateFull(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Message:
     """A row of the outbox. number: of the delta or seal. file: the file id that the message
-    announces."""
+    announces.
+    """
 
     id: int
     number: int | None
@@ -181,7 +183,8 @@ class StateDatabase:
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
         """By bucket: the number of the last delta that names it. Buckets that no delta names are
-        left out."""
+        left out.
+        """
         found: dict[BucketKey, int] = {}
         statement = (
             "SELECT number FROM touched WHERE cluster = ? AND cluster_id = ? AND topic = ? "
@@ -263,7 +266,8 @@ class StateDatabase:
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
     """Opens the state in a directory that the caller has locked. Raises StateRefused,
-    SkidwayError."""
+    SkidwayError.
+    """
     path = directory / DATABASE
     if not path.exists():
         if Path(f"{path}-wal").exists():

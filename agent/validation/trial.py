@@ -78,7 +78,8 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
     """Tries the first and the last lines of the newest files, at most lines_max of each kind. Names
-    in the trial the files that cannot be read."""
+    in the trial the files that cannot be read.
+    """
     for each in files[:FILES_MAX]:
         try:
             handle = host.open(each.path)
@@ -117,7 +118,8 @@ def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
 
 def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
     """(the position at which the lines begin, the last whole lines that begin at `behind` or
-    later)."""
+    later).
+    """
     at = behind - begin if behind >= begin else tail.find(b"\n") + 1
     end = tail.rfind(b"\n") + 1
     first = end

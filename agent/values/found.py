@@ -13,7 +13,8 @@ DAMAGED: Final = -2
 
 class FileKey(NamedTuple):
     """Identifies a file's bytes, whatever its name is. Numbers from 2^63 on become negative,
-    because they are stored as signed numbers."""
+    because they are stored as signed numbers.
+    """
 
     device: int
     inode: int

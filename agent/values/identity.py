@@ -102,7 +102,8 @@ def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
     """Why the file cannot be the file that was read up to `position`; None if it can be that
-    file."""
+    file.
+    """
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
     if position and not guard.length:
@@ -128,7 +129,8 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
     """The highest mark whose prefix the file still has. The positions of `marks` must rise. Reads
-    up to there only."""
+    up to there only.
+    """
     position = crc = 0
     proven = Mark(0, 0)
     for mark in marks:

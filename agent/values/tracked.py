@@ -56,7 +56,8 @@ class Birth:
 @dataclass(slots=True)
 class Tally:
     """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
-    bytes, these are all bytes of the file."""
+    bytes, these are all bytes of the file.
+    """
 
     acknowledged: int = 0
     rejected: int = 0
@@ -124,7 +125,8 @@ class LongLine:
 @dataclass(frozen=True, slots=True)
 class Written:
     """A file whose time of change is no longer `changed_ns`, although its size is the same. since:
-    when this was noticed (s)."""
+    when this was noticed (s).
+    """
 
     changed_ns: int
     since: float
@@ -207,7 +209,8 @@ class TrackedFile:
     @property
     def is_deleted(self) -> bool:
         """Whether the agent saw that the file lost its last name. Any other file may have its inode
-        now."""
+        now.
+        """
         return not self.location
 
     @property
@@ -233,7 +236,8 @@ class TrackedFile:
 
     def end(self) -> None:
         """Ends the file id: no more bytes of it are read, and its length is the end of what was
-        promised."""
+        promised.
+        """
         self.state = FileState.ENDED
         self.length = self.promised
         self.long_line = None

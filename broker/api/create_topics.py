@@ -38,7 +38,8 @@ from skidway.kafka.protocol.messages import NO_ID
 
 PARTITIONS_MAX = 10_000
 """The most partitions of one topic, and of all topics of one request. Each partition takes a
-directory and open files."""
+directory and open files.
+"""
 
 Assignment = Mapping[int, tuple[int, ...]]
 

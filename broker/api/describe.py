@@ -53,7 +53,8 @@ def describe_topic(
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
     """Every setting of the broker. All settings are read-only, because they come from the broker's
-    configuration."""
+    configuration.
+    """
     found = []
     for key, spec in specs(BrokerSettings).items():
         synonyms = tuple(_synonyms(settings, (key,)))

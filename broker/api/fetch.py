@@ -39,7 +39,8 @@ _UNKNOWN = -1
 
 class DelayedFetch:
     """A parked request, with the number of bytes available in each of its partitions, and in all
-    together."""
+    together.
+    """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
 
@@ -141,7 +142,8 @@ def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
     """How many bytes may be read in a partition now; at least `least_bytes` if the answer is an
-    error."""
+    error.
+    """
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):
         return least_bytes

@@ -1,5 +1,6 @@
 """Gathers the parts of an answer, which may come one by one. The answer is sent after the last
-part."""
+part.
+"""
 
 from __future__ import annotations
 

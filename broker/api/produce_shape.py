@@ -21,7 +21,8 @@ from skidway.kafka.protocol.produce import Produce, ProduceResult, write_respons
 
 SHAPES_MAX: Final = 64
 """The most shapes that are remembered for one connection. If there are more, all are forgotten and
-learned again."""
+learned again.
+"""
 PREFIX_BYTES_MAX: Final = 1024
 """A longer prefix (a client may have any name) is not worth its memory."""
 
@@ -37,7 +38,8 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 class Shape:
     """A request without its correlation id and records, and the answer of success to it without the
-    offsets."""
+    offsets.
+    """
 
     __slots__ = (
         "_answer_form",

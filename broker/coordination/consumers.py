@@ -1,5 +1,6 @@
 """The content of a committed offset's node in ZooKeeper. `skidway.kafka.group_nodes` has the node's
-path."""
+path.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 @dataclass(frozen=True, slots=True)
 class Committed:
     """A committed offset. time_ms: when it was committed, 0 if unknown. version: the version of its
-    node."""
+    node.
+    """
 
     offset: int
     metadata: str = ""
@@ -33,7 +35,8 @@ class Committed:
 
 class TopicOffset(NamedTuple):
     """A committed offset and its topic's id. The id is needed because another topic may have the
-    name by now."""
+    name by now.
+    """
 
     topic_id: uuid.UUID
     committed: Committed
@@ -51,7 +54,8 @@ def partition_number(name: str) -> int | None:
 
 def offset_document(committed: Committed) -> bytes:
     """The content of a committed offset's node. It is only a number if nothing but the offset was
-    committed."""
+    committed.
+    """
     more: dict[str, str | int] = {}
     if committed.metadata:
         more["metadata"] = committed.metadata

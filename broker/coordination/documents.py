@@ -1,5 +1,6 @@
 """Paths and contents of the broker's nodes in ZooKeeper. Contents come from outside, so reads check
-them."""
+them.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ _log = log.get(__name__)
 
 class CatalogReader:
     """Used on the session's thread. Calls `changed`, on kazoo's thread, when the catalog should be
-    read again."""
+    read again.
+    """
 
     def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
         self._coordinator = coordinator

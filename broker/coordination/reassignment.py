@@ -18,7 +18,8 @@ from skidway.kafka.types import TopicPartition
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """The assignment of a topic's partitions with its version, and the state of one of these
-    partitions."""
+    partitions.
+    """
 
     topic_id: uuid.UUID
     replicas: Mapping[int, tuple[int, ...]]

@@ -24,7 +24,8 @@ from skidway.kafka.types import TopicPartition
 
 DELETED_BYTES_AT_ONCE = 256 * 1024
 """The most bytes of paths in one transaction, because ZooKeeper closes the connection of a request
-above 1 MB."""
+above 1 MB.
+"""
 NOBODY_EVER = -1
 """The version of a group's registrations if no consumer ever registered."""
 NO_RECORD = -2
@@ -127,7 +128,8 @@ def delete_offsets(
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
     """Deletes those offsets that have not changed since they were read; returns how many. Newer
-    commits stay."""
+    commits stay.
+    """
     versions = {
         group_nodes.offset_path(group, each): committed.version
         for each, committed in offsets.items()

@@ -290,7 +290,8 @@ class Group:
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
         """Replaces a static member that started again. A client that still uses the old id is
-        fenced."""
+        fenced.
+        """
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
         led_by, waited_for = self.roster.leader, member.member_id in self._unsynced
@@ -328,7 +329,8 @@ class Group:
 
     def _complete(self, now: float) -> None:
         """Begins the next generation, with all members that joined, and with the static members
-        that are away."""
+        that are away.
+        """
         for member in self.roster:
             if member.join is None and member.instance_id is None:
                 self.roster.remove(member)
@@ -371,7 +373,8 @@ class Group:
 
     def _disband(self, error: ErrorCode) -> None:
         """Removes all members, because the group has consumers that coordinate through
-        ZooKeeper."""
+        ZooKeeper.
+        """
         for member in self.roster:
             self._fail_join(member, error)
             self._fail_sync(member, error)

@@ -49,7 +49,8 @@ class Hosted:
     unstored: bool = False
     refused: bool = False
     """Whether a join was refused because of consumers registered in ZooKeeper, and the refusal was
-    logged."""
+    logged.
+    """
     empty_since_ms: int = 0
 
 
@@ -99,7 +100,8 @@ class HostedGroups:
 
     def use(self, group_id: str, then: Use) -> None:
         """Calls `then` with the group, or with an error: at once, or when the group has been
-        read."""
+        read.
+        """
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
         elif self._stopping:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 class JoinWindow:
     """The window is open while a group prepares its next generation. Times are monotonic
-    seconds."""
+    seconds.
+    """
 
     __slots__ = ("_delay_s", "_left_s", "_newcomers", "is_delaying", "until")
 

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 MEMBER_BYTES_MAX = 256 * 1024
 """The most bytes of a member's protocols (names and metadata); also the most bytes of its
-assignment."""
+assignment.
+"""
 
 GROUP_BYTES_MAX = 8 << 20
 """The same limit for all members of a group together."""
 
 GROUPS_MAX = 20_000
 """The most groups in memory. A group without members is soon forgotten, and read again at the next
-request for it."""
+request for it.
+"""
 
 NEW_MEMBER_JOIN_TIMEOUT_S = 300.0
 """The longest time (as in Kafka) that a new member waits. It cannot send heartbeats meanwhile."""
@@ -23,7 +25,8 @@ GROUP_ID_BYTES_MAX = 1000
 
 NAME_BYTES_MAX = 1000
 """The longest instance id, protocol or protocol type. These appear in the answers to all
-members."""
+members.
+"""
 
 CLIENT_WORDS_MAX = 249
 """A member id begins with this many characters of the client id or instance id."""

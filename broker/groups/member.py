@@ -48,7 +48,8 @@ class Joining:
 @dataclass(frozen=True, slots=True)
 class Syncing:
     """A SyncGroup request. Protocol type and name are None if the request's version does not have
-    them."""
+    them.
+    """
 
     member_id: str
     instance_id: str | None
@@ -80,7 +81,8 @@ class Member:
     @property
     def is_parked(self) -> bool:
         """Whether the member waits for an answer of the broker, so that its silence proves
-        nothing."""
+        nothing.
+        """
         return self.sync is not None or (self.join is not None and not self.is_new)
 
     @property
@@ -109,7 +111,8 @@ class Member:
 
 def choose_protocol(members: Iterable[Member]) -> str | None:
     """The protocol that all members support and most members prefer. If there are several, the
-    alphabetically first."""
+    alphabetically first.
+    """
     everybody = list(members)
     if not everybody:
         return None

@@ -1,5 +1,6 @@
 """What the state machine returns: answers to waiting requests, and what must be stored before
-further answers."""
+further answers.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ class Fate(Enum):
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A group's fate. record: the record that marks the group as empty. expired: the offsets to
-    delete."""
+    delete.
+    """
 
     fate: Fate
     record: GroupRecord | None = None

@@ -1,5 +1,6 @@
 """Who is in a group: its members, their instance ids, the leader, and the ids given to clients that
-have yet to join."""
+have yet to join.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The old broker's half of a move: turns a partition of this broker into a directory that can be
-moved."""
+moved.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ class HandOver:
         self, home: LogDirectory, partition: TopicPartition, path: Path, config: LogConfig
     ) -> PartitionLog:
         """Opens the log as the broker does at its start, which repairs the log after a crash, and
-        closes it cleanly."""
+        closes it cleanly.
+        """
         opening = Opening(
             partition,
             path,

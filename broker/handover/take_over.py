@@ -1,5 +1,6 @@
 """The new broker's half of a move: makes a directory that was copied here a partition of this
-broker."""
+broker.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ class TakeOver:
 
     def _switch(self, bill: Waybill) -> int:
         """Writes to ZooKeeper that this broker leads the partition, unless another broker has taken
-        it."""
+        it.
+        """
         assigned = reassignment.read(self._coordinator, bill.partition)
         wanted = PartitionState(self._broker_id, bill.leader_epoch + 1, (self._broker_id,))
         now = assigned.state

@@ -39,7 +39,8 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class Waybill:
     """A partition as it was handed over. leader_epoch: the last leader epoch in which it was
-    served."""
+    served.
+    """
 
     partition: TopicPartition
     topic_id: uuid.UUID

@@ -32,7 +32,8 @@ class Checkpoints:
 
     def write(self, contents: Contents, done: Done | None) -> None:
         """Begins a round. If a round runs already, and `done` is given, another round follows
-        it."""
+        it.
+        """
         if done is not None:
             self._next.append(done)
         if not self._open:

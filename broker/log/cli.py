@@ -62,7 +62,8 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 @dataclass(slots=True)
 class _Findings:
     """Sentences about faults and about gaps between offsets, and the range of the offsets that were
-    found."""
+    found.
+    """
 
     faults: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)

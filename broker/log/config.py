@@ -24,7 +24,8 @@ class LogConfig:
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
     """Groups whose offsets hold segments back (`retention.hold`), up to the limits in the next two
-    fields."""
+    fields.
+    """
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS
     file_delete_delay_ms: int = 60_000
@@ -38,10 +39,12 @@ class LogConfig:
     """Whether batches get the time of appending instead of their event times (LogAppendTime)."""
     contiguous: bool = True
     """Whether each batch begins at the offset where the batch before it ended. False for mirrors,
-    which keep gaps."""
+    which keep gaps.
+    """
     gaps: tuple[Gap, ...] | None = None
     """If the log is not contiguous: the only offsets that may be missing; None if any may be
-    missing."""
+    missing.
+    """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:
         """Whether all offsets [first, end) may be missing in that partition's log."""

@@ -93,7 +93,8 @@ def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
 
 def records(batch: DumpedBatch) -> list[DumpedRecord]:
     """The records of a batch. Raises CorruptBatch if the records cannot be decoded; also
-    OSError."""
+    OSError.
+    """
     header = batch.header
     file = OpenFile(batch.path, os.O_RDONLY)
     size = header.size_bytes - HEADER_BYTES

@@ -61,7 +61,8 @@ class LogDirectory:
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Checks whose directory this is; if it has no mark, marks it as this broker's. Raises
-        StateRefused, OSError."""
+        StateRefused, OSError.
+        """
         if self.meta is None:
             directory_id = checkpoints.encode_id(uuid.uuid4())
             meta = MetaProperties(broker_id, cluster_id, directory_id)

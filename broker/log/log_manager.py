@@ -81,7 +81,8 @@ class LogManager:
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
         """Called for a failure that this object notices. It has to call `fail` if the failure
-        lasts."""
+        lasts.
+        """
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
 
@@ -172,7 +173,8 @@ class LogManager:
         self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
     ) -> None:
         """Opens the log of a partition whose directory is there. If the log is damaged, stops the
-        partition."""
+        partition.
+        """
         home = found.directory
         self._homes[partition] = home
         opening = Opening(
@@ -318,13 +320,15 @@ class LogManager:
 
     def why_full(self, partition: TopicPartition) -> str | None:
         """What the log directory of a partition refused last for want of space; None if it has
-        space."""
+        space.
+        """
         home = self._homes.get(partition)
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
         """The directory of a partition that was handed over, and that this broker has not taken
-        over."""
+        over.
+        """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
         return next((path for path in found if path.exists()), None)
@@ -368,7 +372,8 @@ class LogManager:
 
     def measure(self, look: Callable[[Path], T], done: Callable[[dict[Path, T]], None]) -> None:
         """Calls `look` for each directory in use, in the background. If a call fails, the directory
-        has no entry in the result."""
+        has no entry in the result.
+        """
         found: dict[Path, T] = {}
         paths = [each.path for each in self._online()]
 

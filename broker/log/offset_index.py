@@ -81,7 +81,8 @@ class OffsetIndex:
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:
         """The entry with its absolute offset. If there is no entry, (base offset, 0), which is the
-        segment's start."""
+        segment's start.
+        """
         return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 
 

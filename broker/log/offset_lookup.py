@@ -60,7 +60,8 @@ class OffsetLookup:
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
         """How many bytes lie between an offset and a later end. If there are more than `enough`,
-        any number above `enough`."""
+        any number above `enough`.
+        """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
             return end.position - position
@@ -83,7 +84,8 @@ class OffsetLookup:
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
         """Segment and position of the batch that holds an offset. If the offset lies in a gap,
-        those of the next batch."""
+        those of the next batch.
+        """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:
             return segment, 0

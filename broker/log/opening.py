@@ -29,7 +29,8 @@ class Opening:
 
     def may_miss(self, first: int, end: int) -> bool:
         """Whether offsets [first, end) may be missing. They may only in a mirror, and only if its
-        topic's gaps name them."""
+        topic's gaps name them.
+        """
         return self.config.may_miss(self.partition.partition, first, end)
 
 

@@ -36,7 +36,8 @@ from skidway.kafka.types import TopicPartition
 
 INDEX_CHECKED_EVERY = 100
 """After this many index entries, the sizes of the indexes are compared with their limit again,
-because the limit may have changed."""
+because the limit may have changed.
+"""
 
 
 class Appended(NamedTuple):
@@ -93,7 +94,8 @@ class PartitionLog:
         self.flush_running = False
         self.closed_at: int | None = None
         """The log end at the last clean stop, if the files have been changed only by appends since
-        then."""
+        then.
+        """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
         self._refusal: StorageFailed | None = None
@@ -184,7 +186,8 @@ class PartitionLog:
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
         """How many bytes lie between an offset and an end, for a fetch that waits. If there are
-        more than `enough`, any number above `enough`."""
+        more than `enough`, any number above `enough`.
+        """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
         return self._lookup.bytes_between(offset, end, enough)
@@ -294,7 +297,8 @@ class PartitionLog:
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
         """Begins a new active segment, at the log end; in a mirror, after a gap, at a higher
-        offset."""
+        offset.
+        """
         try:
             if self._pending:
                 self._write_pending()
@@ -353,7 +357,8 @@ class PartitionLog:
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
         """Forgets what was appended after the last write. `file` is None if nothing of it was
-        written."""
+        written.
+        """
         undo = self._undo
         assert undo is not None
         self._undo = None

@@ -36,7 +36,8 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
 """No broker gives out this id or a higher one. A client may send any id. If new ids had to be
-higher than these ids as well, one batch with the largest id would leave no id to give out."""
+higher than these ids as well, one batch with the largest id would leave no id to give out.
+"""
 CRC_UNKNOWN = 0
 """Stands for the CRC of a batch that is read again from a log with LogAppendTime, because the
 broker has overwritten the producer's CRC there.

@@ -152,7 +152,8 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
     """Raises DamagedLog if records between two segments are missing and no gap of the topic names
-    them."""
+    them.
+    """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
         raise DamagedLog(
@@ -282,7 +283,8 @@ def _why_damage(
 
 def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) -> None:
     """Makes a durable copy of a segment's bytes from the invalid position on, then cuts them
-    off."""
+    off.
+    """
     copy = segment.directory / names.cut_file(segment.base_offset, error.position)
     descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
@@ -311,7 +313,8 @@ def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
     """Renames the segments after a cut, because they were not flushed either. Removes those that
-    are empty."""
+    are empty.
+    """
     for segment in following:
         if segment.size:
             copy = segment.directory / names.cut_file(segment.base_offset, 0)

@@ -107,7 +107,8 @@ class Segment:
 
     def let_go(self) -> None:
         """Drops the descriptor, which is closed when its last reader is done. The file is opened
-        again on its next use."""
+        again on its next use.
+        """
         if self._file is not None:
             self._file = None
             descriptors.OPEN.closed(self)
@@ -119,7 +120,8 @@ class Segment:
 
     def index_room(self, limit_bytes: int) -> int:
         """How many entries surely fit before an index has `limit_bytes`; 0 if it already has that
-        many bytes."""
+        many bytes.
+        """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
@@ -169,7 +171,8 @@ class Segment:
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
         """The header of the batch for which an index entry was made. Raises InvalidBatch if there
-        is none."""
+        is none.
+        """
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
             if header.last_offset == last_offset:
@@ -210,7 +213,8 @@ class Segment:
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
         """Takes back appends that were not written. `timestamps`: the largest timestamp before
-        these appends, and its offset."""
+        these appends, and its offset.
+        """
         self.size = size
         self.offset_index.cut_tail(size)
         self.time_index.cut_tail(offset)

@@ -42,7 +42,8 @@ NOT_FOUND = TimestampOffset(-1, -1)
 
 def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
     """The first record before `end` whose event time is not earlier than `timestamp`. Raises
-    StorageFailed, DamagedLog."""
+    StorageFailed, DamagedLog.
+    """
     for segment in log.segments:
         if segment.base_offset >= end.offset:
             break
@@ -124,7 +125,8 @@ def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
     """The first record of a batch whose event time is not earlier than the time; None if all such
-    records are deleted."""
+    records are deleted.
+    """
     expired = False
     for found in _records(segment, position, header):
         if found.timestamp >= timestamp:

@@ -36,7 +36,8 @@ class Phase(Enum):
 
 class Below(NamedTuple):
     """The batch below: the identity of the last batch in the mirror's log. It ends at the log end,
-    or where a named gap begins."""
+    or where a named gap begins.
+    """
 
     base_offset: int
     last_offset: int
@@ -126,7 +127,8 @@ class Follower:
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
         """What to do with whole batches, which come in the order of offsets; None if nothing is to
-        be done (yet)."""
+        be done (yet).
+        """
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
         first, found = 0, headers[0]
@@ -144,7 +146,8 @@ class Follower:
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
         """What to do if the source does not have the offset sought. log_start, high_watermark: the
-        bounds of the source's log."""
+        bounds of the source's log.
+        """
         self.interrupted()
         if log_start > self.log_end:
             if log_start >= high_watermark:

@@ -1,5 +1,6 @@
 """One mirror partition: its follower, the log that it fills, and the reason if it does not go
-on."""
+on.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ class MirrorPartition:
 
     def written(self) -> tuple[int, int]:
         """Called when appends are in the file. Returns how many records and bytes were appended
-        since the last call."""
+        since the last call.
+        """
         done = self._records, self._size_bytes
         self._records = self._size_bytes = 0
         return done

@@ -149,7 +149,8 @@ class MirrorSource:
 
     def lag(self, each: MirrorPartition) -> int | None:
         """How many records of a partition the source has and the mirror does not; None if not
-        known."""
+        known.
+        """
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 

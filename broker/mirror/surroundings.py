@@ -24,7 +24,8 @@ Done = Callable[[SkidwayError | None], None]
 
 class Ask(Protocol):
     """Sends a request to the broker at an address; without an address, to any broker of the
-    source."""
+    source.
+    """
 
     def __call__(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None

@@ -32,7 +32,8 @@ TOPICS_A_QUESTION: Final = 100
 """The most topics whose configs are asked for in one request."""
 CHANGES_MAX: Final = 100
 """The most topics that are created or extended at a time, because this broker's clients also need
-ZooKeeper."""
+ZooKeeper.
+"""
 
 
 _log = log.get(__name__)

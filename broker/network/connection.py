@@ -18,7 +18,8 @@ from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
 """If a connection has more bytes of answers in memory than this, it is not read from. Slices of
-files do not count."""
+files do not count.
+"""
 
 SEND_BYTES_MAX = 16 << 20
 """How many bytes are sent to one connection before the others get their turn."""

@@ -23,18 +23,21 @@ from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
 """The most bytes that are received in one turn before its answers are sent. If all requests are of
-the smallest kind, this is 30 ms of work."""
+the smallest kind, this is 30 ms of work.
+"""
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """The most bytes that are received at a time from a connection that is alone. If many connections
 are ready, less is received from each, because received bytes wait in memory until it is their
-connection's turn."""
+connection's turn.
+"""
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
 """How much memory is allocated for a frame before any of its bytes have come."""
 GROWTH: Final = 4
 """How much memory is allocated for a frame, as a multiple of the bytes that have come of it. So a
-frame of 1 MiB is not copied again if its first receive brought RECEIVE_BYTES_MAX."""
+frame of 1 MiB is not copied again if its first receive brought RECEIVE_BYTES_MAX.
+"""
 
 _LENGTH = Struct(">i")
 
@@ -97,7 +100,8 @@ class Inbound:
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
         """Receives once. Call it when no whole frame is left. Returns how many bytes were received,
         0 at the end of the stream. `size` bounds the space in the arena, in bytes. Raises
-        OSError."""
+        OSError.
+        """
         self.keep()
         own = self._own
         if own is None:
@@ -118,7 +122,8 @@ class Inbound:
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
         """Receives into the arena, behind a place for the bytes that are held from the last
-        turn."""
+        turn.
+        """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
             space[:rest] = self._view[:rest]
@@ -171,7 +176,8 @@ class Inbound:
 
     def _capacity(self, held: memoryview) -> int:
         """Enough bytes for the first frame of `held`, but at most a few times the bytes that have
-        come."""
+        come.
+        """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]

@@ -38,7 +38,8 @@ class Listener:
 
     def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
         """Raises SkidwayError if it cannot bind the address. -1 means the kernel's own buffer
-        size."""
+        size.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self._send_buffer = send_buffer
@@ -57,7 +58,8 @@ class Listener:
 
     def listen(self) -> None:
         """Lets clients in. Raises SkidwayError if another socket listens: two may bind an address,
-        but only one may listen."""
+        but only one may listen.
+        """
         try:
             self.socket.listen(BACKLOG)
         except OSError as error:

@@ -45,7 +45,8 @@ class Service(Protocol):
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
         """Handles a request, whose frame is valid until the turn ends. Returns its cost in
-        microseconds, without the cost of receiving its bytes. Raises ProtocolError."""
+        microseconds, without the cost of receiving its bytes. Raises ProtocolError.
+        """
         ...
 
     def end_turn(self) -> None:
@@ -151,7 +152,8 @@ class Loop:
 
     def post(self, action: Callable[[], None]) -> None:
         """Runs `action` in one of the next turns. Any thread may call this. Does nothing once
-        closed."""
+        closed.
+        """
         with self._wake_lock:
             if self._wake >= 0:
                 self._posted.append(action)
@@ -163,7 +165,8 @@ class Loop:
 
     def call_every(self, interval_ms: float, action: Callable[[], None]) -> None:
         """Runs `action` at every interval, first after one interval. It goes on even if `action`
-        fails."""
+        fails.
+        """
 
         def again() -> None:
             self.call_later(interval_ms, again)
@@ -253,7 +256,8 @@ class Loop:
 
     def _serve(self) -> None:
         """Serves the ready connections, each within its share, until the turn's bound is
-        reached."""
+        reached.
+        """
         shares = self._shares
         shares.begin_turn()
         while not self._arena.is_full and (connection := shares.next()) is not None:
@@ -287,7 +291,8 @@ class Loop:
 
     def _receive(self, connection: Connection) -> int:
         """Receives once. Returns how many bytes came; 0 if none came or the connection was closed.
-        Raises ProtocolError."""
+        Raises ProtocolError.
+        """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
             count = connection.inbound.receive(connection.socket, self._arena, size)

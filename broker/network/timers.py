@@ -63,7 +63,8 @@ class Timers:
 
     def run_due(self, now: float, call: Call = operator.call) -> None:
         """Runs every due action with `call`. Timers that these actions set run at the next call at
-        the earliest."""
+        the earliest.
+        """
         due = []
         while self._heap and self._heap[0].at <= now:
             due.append(heapq.heappop(self._heap))

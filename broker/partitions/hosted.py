@@ -27,7 +27,8 @@ SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors that opening a file can give, but not an fsync. So what should be synced is still
-there."""
+there.
+"""
 _log = log.get(__name__)
 
 
@@ -73,7 +74,8 @@ class HostedPartitions:
 
     def drop(self, partition: TopicPartition) -> None:
         """Stops serving a partition. Operations that wait for it are checked, and so learn of
-        it."""
+        it.
+        """
         replica = self.replicas.pop(partition, None)
         if replica is not None:
             replica.served = False
@@ -88,7 +90,8 @@ class HostedPartitions:
 
     def write(self) -> None:
         """Writes what the turn appended. Writes what was appended. If a write fails, its log takes
-        the appends back."""
+        the appends back.
+        """
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

@@ -43,7 +43,8 @@ class Replica:
 
     def check_insync(self) -> None:
         """Raises NotEnoughReplicas if there are fewer in-sync replicas, this one included, than
-        acks=all needs."""
+        acks=all needs.
+        """
         found, needed = 1 + len(self.followers), self.log.config.min_insync_replicas
         if found < needed:
             raise NotEnoughReplicas(

@@ -35,7 +35,8 @@ class Change(NamedTuple):
 
 def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
     """The wanted settings, and the known settings that a mirror wrote. Raises ConfigRefused,
-    ChangeRefused."""
+    ChangeRefused.
+    """
     kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
     changes = [
         Change(name, ConfigOperation.SET, value)

@@ -30,13 +30,15 @@ _READER = re.compile(r"[^/\0,\s]{1,249}")
 
 Check = Callable[[str], str | None]
 """What is wrong with a value, in words that can follow the setting's name; None if nothing is
-wrong."""
+wrong.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
     """One setting of a topic. `default`: its value if no broker key gives one, as Kafka would print
-    it."""
+    it.
+    """
 
     name: str
     type: ConfigType

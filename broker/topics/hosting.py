@@ -83,7 +83,8 @@ class Hosting:
 
     def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
         """Opens this broker's partitions when it starts, on the calling thread. Raises
-        SkidwayError."""
+        SkidwayError.
+        """
         deleting = self.catalog.deleting
         for partition, each in self._ours(found).items():
             topic = self.catalog.topics[partition.topic]
@@ -97,7 +98,8 @@ class Hosting:
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
         """The partitions that belong to this broker. Sets the directories of the others aside.
-        Raises StateRefused."""
+        Raises StateRefused.
+        """
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
         for partition, each in found:
@@ -157,7 +159,8 @@ class Hosting:
 
     def _without_deleted(self, catalog: Catalog) -> Catalog:
         """The catalog without the topics that this broker deleted. A newer topic of the same name
-        is left in."""
+        is left in.
+        """
         late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
         if not late:
             return catalog
@@ -234,7 +237,8 @@ class Hosting:
 
     def _prepare(self, topic: Topic, numbers: list[int]) -> None:
         """Makes the logs of new partitions, then writes to ZooKeeper that this broker leads
-        them."""
+        them.
+        """
         partitions = [TopicPartition(topic.name, number) for number in numbers]
         self._preparing.update(partitions)
         missing = [
@@ -287,7 +291,8 @@ class Hosting:
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
         """Drops partitions whose topic was deleted, or replaced by another one, while they were
-        made."""
+        made.
+        """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
         self._tell(topic, SkidwayError(f"Topic '{topic.name}' was deleted."))
@@ -316,10 +321,12 @@ class Hosting:
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
     """The catalog with this broker in it. While the broker registers again after a lost session, it
-    is missing in ZooKeeper. It must not send its own clients away because of that."""
+    is missing in ZooKeeper. It must not send its own clients away because of that.
+    """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
     """Ignores the outcome, because no client waits for a deletion that a start or a retry
-    completes."""
+    completes.
+    """
