@@ -75,8 +75,8 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The outcome in words. The sentence for the operator if all is drained. Otherwise raises
-    NotDrained, with a text that says what this means for the audit.
+    """The sentence for the operator if all is drained. Otherwise raises NotDrained, with a text
+    that says what this means for the audit.
     """
     if drained.full_reason is not None:
         raise NotDrained(

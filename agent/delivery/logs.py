@@ -22,8 +22,8 @@ turn.
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. Fetches records; the responses arrive while
-    the producer waits for its own.
+    """Implements `skidway.agent.delivery.search.Logs`. The responses arrive while the producer's
+    client waits for its own.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:

@@ -177,8 +177,8 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Settles the acknowledged batches. Batches that came back
-        are put first in the queue, in their order.
+        """Notes what became of parcels. Parcels that came back are put first in the queue, in their
+        order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []

@@ -96,9 +96,7 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """Event times. The event times. Rejects each line whose time is there but does not fit the
-        format.
-        """
+        """The event times. Rejects each line whose time is there but does not fit the format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]

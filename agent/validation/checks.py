@@ -21,9 +21,7 @@ from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused. Checks the settings. If only the registry has a schema, the
-    schema is not checked.
-    """
+    """Raises ConfigurationRefused. If only the registry has a schema, the schema is not checked."""
     for source in settings.sources:
         try:
             _check_source(source, settings.batch_size)

@@ -52,7 +52,7 @@ def describe_topic(
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
-    """Every setting of the broker. All settings are read-only, because they come from the broker's
+    """Every setting of the broker. All are read-only, because they come from the broker's
     configuration.
     """
     found = []

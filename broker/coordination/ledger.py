@@ -33,8 +33,8 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """A group's content to store. What to store of a group. A group with members is stored only if
-    no consumer has registered in ZooKeeper.
+    """A group's content to store. A group with members is stored only if no consumer has registered
+    in ZooKeeper.
     """
 
     content: bytes

@@ -188,8 +188,8 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step. Runs a step of a source. If it has a bug, this stops only the source, and
-        the source's status names the bug.
+        """Runs a step of a source. If it has a bug, this stops only the source, and the source's
+        status names the bug.
         """
         if source.broken:
             return

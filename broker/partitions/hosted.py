@@ -89,9 +89,7 @@ class HostedPartitions:
         self._touched[replica] = None
 
     def write(self) -> None:
-        """Writes what the turn appended. Writes what was appended. If a write fails, its log takes
-        the appends back.
-        """
+        """Writes what the turn appended. If a write fails, its log takes the appends back."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:
