@@ -177,7 +177,7 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # it counts members that are unknown here
+            hosted.unstored = bool(record.omitted)  # the omitted members are unknown here
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group
