@@ -147,8 +147,8 @@ class Outbound:
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
     ) -> None:
-        """Takes over the batches that were pressed from the intents of these flights. outcomes: one
-        for each flight.
+        """Takes over the batches that were pressed from the intents of these flights. `pressed` has
+        one outcome for each flight.
 
         sources: the data topic and its rejected topic.
         """
