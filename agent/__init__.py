@@ -17,18 +17,18 @@
 What is guaranteed, and by what (docs/delivery.md has the reasons):
 
 * The agent sends bytes only after the transaction with their intent (the promise) is durable.
-* After a crash the agent sends every intent again that the checkpoint has not passed, by the recipe
-  that the intent names, if the file's bytes still have the intent's CRC.
-* If an intent cannot be sent again, the agent reads back what the brokers have of it. Records that
-  they have count as acknowledged. The rest is sent as the present program sends it, or declared
-  lost or uncertain by file and byte range, in the transaction that moves the position past it.
-  Acknowledged, rejected, filtered, lost, uncertain and pending bytes always add up to the bytes of
-  each file (`skidway agent state show`).
+* After a crash the agent sends again every intent that the checkpoint has not passed. It uses the
+  recipe that the intent names, and requires that the file's bytes still have the intent's CRC.
+* If an intent cannot be sent again, the agent asks the brokers which of its records they have.
+  These records count as acknowledged. The missing ones are sent as the present program sends them,
+  or their byte range is declared lost or uncertain, in the transaction that moves the file's
+  position past it. Acknowledged, rejected, filtered, lost, uncertain and pending bytes always add
+  up to the bytes of each file (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
   with these bytes, it ends the file id and gives the file a new one.
 
-Who owns what. One thread does all the work; the others (watchdog's, the metrics endpoint's) only
-hand over values or read them. Each mutable state has one owner:
+Who owns what. One thread does all the work. The threads of watchdog and of the metrics endpoint
+only hand values to it, or read its values. Each mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -57,7 +57,8 @@ hand over values or read them. Each mutable state has one owner:
 Bounds: a turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the
 brokers' logs looks for the records of at most SEARCH_BYTES of files. Reading stops at RECORDS_MAX
 undecided refused records and at `buffer.memory` bytes of unacknowledged batches. At most
-`max.open.files` descriptors are open. A full disk stops everything until there is room.
+`max.open.files` descriptors are open. While the disk of the state is full, nothing is read and
+nothing new is promised.
 
 Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 

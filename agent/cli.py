@@ -22,7 +22,7 @@ from skidway.errors import SkidwayError, UsageError
 PROGRAM = "agent"
 LINES = 1_000
 DRAIN_S = 60.0
-"""How long draining may take by default."""
+"""How long `drain` may take by default."""
 
 
 def register(subparsers: Any) -> None:

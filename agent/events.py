@@ -1,7 +1,8 @@
-"""What the agent tells Prometheus and its log: logic says what happened, this module counts it.
+"""What the agent tells Prometheus and its log. The other modules say what happened; this module
+counts and logs it.
 
 Nothing is logged per record or per batch: the agent's own log may be one of the files it tails. The
-label `topic` is always the data topic: for rejected lines, too, not `<topic>.rejected`.
+label `topic` is always the data topic. It is never `<topic>.rejected`, even for rejected lines.
 """
 
 from __future__ import annotations
@@ -175,7 +176,9 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A look through the patterns found so many files, and so many paths that cannot be read."""
+    """A look through the patterns found this many files, and this many paths that cannot be
+    read.
+    """
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 
@@ -191,6 +194,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
-    """A path cannot be read; its topic is not sealed meanwhile. is_passing: it soon can be."""
+    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: the path can
+    probably be read soon.
+    """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

@@ -2,7 +2,8 @@
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of it; the threads of watchdog and the metrics only hand over or read values.
+One thread does all of it. The threads of watchdog and of the metrics only hand values over, or read
+them.
 """
 
 from __future__ import annotations
@@ -50,24 +51,26 @@ from skidway.telemetry import Health, TelemetryServer
 WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 10.0
 SETTLE_S = 10.0
-"""How long a stopping agent waits for what is on its way; the next start sends the rest again."""
+"""How long a stopping agent waits for acknowledgements. At the next start, the agent sends the rest
+again.
+"""
 
 REFRESH_S = 30.0
-"""How often the cluster is asked for new partitions of topics."""
+"""Seconds between two requests to the cluster for new partitions of topics."""
 
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
-"""How often the file `read.until` is looked for."""
+"""Seconds between two looks for the file `read.until`."""
 
 GARBAGE_AFTER = 200_000
-"""Python searches for cycles after this many new objects: a look through the patterns makes many
-objects and hardly any cycle.
+"""Python's garbage collector searches for cycles each time that there are this many new objects. A
+look through the patterns makes many objects and hardly any cycle.
 """
 
 ASK_TIMEOUT_MS = 5_000
-"""How long a request to the cluster may take; the loop stands still meanwhile."""
+"""How long a request to the cluster may take. The loop does nothing else meanwhile."""
 
 _log = log.get(__name__)
 
@@ -76,7 +79,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health says; its parts are only replaced as a whole, because another thread reads them.
+    """What /health says. Its parts are never changed, only replaced as a whole, because another
+    thread reads them.
 
     pending: returns how many bytes are not settled; None until the loop exists.
     """
@@ -85,7 +89,7 @@ class Status:
     pending: Callable[[], int] | None = None
 
     def answer(self) -> Health:
-        """The health now, with the bytes that are pending now."""
+        """The present health, with the number of bytes that are pending now."""
         health, pending = self.health, self.pending
         if pending is None:
             return health
@@ -93,7 +97,7 @@ class Status:
 
 
 def run(settings: AgentSettings, shutdown: Shutdown) -> int:
-    """Runs until the shutdown. Raises SkidwayError for what a person has to decide."""
+    """Runs until the shutdown. Raises SkidwayError if a person has to decide something."""
     gc.set_threshold(GARBAGE_AFTER)
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
@@ -111,8 +115,9 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
 def _tail(
     settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
 ) -> frozenset[str]:
-    """Runs until the shutdown, or until topics were made again, and returns these. In that case the
-    agent begins anew with what is durable, as after any end; the old connections send nothing more.
+    """Runs until the shutdown, or until topics were made again, and returns these topics. If topics
+    were made again, the caller starts the agent anew from what is durable, as after any stop; the
+    old connections send nothing more.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -127,14 +132,14 @@ def _tail(
 
 @contextmanager
 def opened(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """The state, for this process alone. Raises StateRefused."""
+    """The opened state; no other process can open it meanwhile. Raises StateRefused."""
     with DirectoryLock(settings.state_dir), opened_state(settings) as state:
         yield state
 
 
 @contextmanager
 def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """The state, for a caller that has its lock. Raises StateRefused."""
+    """The opened state, for a caller that holds its lock. Raises StateRefused."""
     state = open_state(settings.state_dir)
     try:
         check_machine(state, identity.machine_id())
@@ -145,7 +150,7 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
-    """Two clients: one that asks and gives up soon, one that sends."""
+    """Two clients: one asks, and gives up soon; the other sends."""
     with (
         Client(
             settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_ms=ASK_TIMEOUT_MS
@@ -157,7 +162,7 @@ def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What cluster and registry said when the agent started."""
+    """What the cluster and the registry answered when the agent started."""
 
     cluster: Cluster
     destinations: list[Destination]
@@ -173,7 +178,9 @@ def find(
     shutdown: Shutdown,
     status: Status,
 ) -> Found | None:
-    """Waits for cluster and registry; None if the shutdown was requested before they were there."""
+    """Waits until the cluster and the registry answer; None if the shutdown was requested
+    before.
+    """
 
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)
@@ -202,7 +209,7 @@ def find(
 
 
 def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
-    """Tries until it works: what is unreachable now may come back."""
+    """Repeats the attempt until it succeeds, because what is unreachable now may come back."""
     for pause_s in _pauses():
         if shutdown.requested:
             return None
@@ -211,7 +218,7 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T |
         except (Unreachable, KafkaError) as error:
             status.health = Health(False, {"status": "waiting", "reason": str(error)})
             _log.error("waiting", reason=str(error))
-            # the service is up, and nothing on this host can help it
+            # the service runs, and waits for others
             systemd.ready(f"waiting: {error}")
             shutdown.wait(pause_s)
     return None
@@ -228,9 +235,9 @@ def _pauses() -> Iterator[float]:
 class Drained:
     """How far a leaving agent came.
 
-    said: topics whose last word is said; unsaid: the others, and what stands in their way.
-    is_published: whether all that was said has arrived. full_reason: why the state cannot be
-    written now.
+    said: how many topics have a last word. unsaid: the other topics. obstacles: why these have
+    none. is_published: whether all messages to the audit have arrived. full_reason: why the state
+    cannot be written now.
     """
 
     said: int
@@ -254,8 +261,8 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
-        # Seven arguments: these objects are made before the brokers answer, and outlive the objects
-        # that are made afterwards.
+        # Seven arguments, because these objects are made before the brokers answer, and outlive the
+        # objects that are made here.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -302,9 +309,10 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Runs turns until the shutdown, then for a while until everything promised is settled. It
-        also ends when topics were made again. Then it settles nothing more: brokers would take the
-        batches for the new topic, and the agent would count them for the old one.
+        """Runs turns until the shutdown, then for a short time, or until everything promised is
+        settled. Also returns when topics were made again. Then it settles nothing more, because
+        brokers would take the batches for the new topic, and the agent would count them for the old
+        one.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -313,8 +321,8 @@ class RunningAgent:
         self._settle()
 
     def drain(self) -> Drained:
-        """Runs turns until the last word is said on every topic, or the shutdown; then ends as
-        `run` does.
+        """Runs turns until the last word is said on every topic, or until the shutdown. Then ends
+        as `run` does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
@@ -328,8 +336,8 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The pending bytes, computed on the thread that answers scrapes: the sum over many files
-        is too slow for a turn.
+        """The pending bytes. The thread that answers scrapes computes them, because a sum over many
+        files is too slow for a turn.
         """
         return self._loop.pending_bytes
 
@@ -363,7 +371,7 @@ class RunningAgent:
         self._loop.turn(deliveries)
 
     def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether topics were made again; then these deliveries are dropped."""
+        """Whether topics were made again. If so, the caller drops these deliveries."""
         self.made_again |= self._producer.made_again
         if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
             self._refresh()
@@ -419,8 +427,8 @@ class RunningAgent:
         return Health(well, detail)
 
     def _refresh(self) -> None:
-        """Asks for new partitions and limits, and for topics that were made again; an unreachable
-        cluster changes nothing.
+        """Asks the cluster for new partitions and limits, and whether topics were made again. If
+        the cluster is unreachable, changes nothing.
         """
         try:
             found = connection.refresh(self._asking, self._destinations)

@@ -35,7 +35,7 @@ class ParserSettings:
     )
 
     def check(self) -> None:
-        """A pattern belongs to a regex parser, and to no other."""
+        """Refuses a regex parser without a pattern, and any other parser with one."""
         if (self.type == "regex") != (self.pattern is not None):
             raise ConfigurationRefused(
                 "parser.pattern is missing: a regex parser needs one"
@@ -46,7 +46,7 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampSettings:
-    """Where a line says its event time."""
+    """Where in a line its event time stands, and in which format."""
 
     fields: list[str] = setting(
         "fields", help="Groups or members that hold the time, joined by a blank.", at_least=1
@@ -102,7 +102,7 @@ class SourceSettings:
     )
 
     def check(self) -> None:
-        """Names and patterns that cannot work are refused before anything is read."""
+        """Refuses names and patterns that cannot work, before anything is read."""
         _check_topic(self.topic)
         for path in self.paths:
             if not path.startswith("/"):
@@ -276,8 +276,8 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # such a topic is not mirrored, counted or loaded, even if a part looks like a cluster's
-        # name
+        # such a topic is not mirrored, counted or loaded, even if a part of its name looks like a
+        # cluster's name
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

@@ -2,8 +2,8 @@
 
 It speaks the Kafka protocol, so stock clients work unmodified. It treats a batch as opaque: it
 checks header, CRC and limits, stamps base offset and leader epoch (both outside the CRC), and sends
-the same bytes out with sendfile. It keeps no cache: the page cache is the cache. It imports neither
-numpy nor pyarrow.
+the same bytes out with sendfile. It keeps no cache of its own, because the kernel's page cache
+serves as one. It imports neither numpy nor pyarrow.
 
 Packages, low to high::
 
@@ -44,12 +44,12 @@ Who owns which state:
     committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================
 
-Threads: besides the loop, the flusher's threads wait for the disk, the session's and kazoo's wait
-for ZooKeeper, the resolver's look up the names of mirrors' sources, and the metrics endpoint's
-thread only reads numbers. The flusher, the session and the resolver hand their results to the loop
-with `Loop.post`; no other state is shared.
+Threads: the loop has one thread. The flusher's threads wait for the disk, the threads of the
+session and of kazoo wait for ZooKeeper, and the resolver's threads look up the names of mirrors'
+sources. The metrics endpoint's thread only reads numbers. The flusher, the session and the resolver
+hand their results to the loop with `Loop.post`; no other state is shared.
 
-What is promised (the tests that keep it are in tests/crash/broker and tests/conformance/broker):
+What is promised (the tests that check it are in tests/crash/broker and tests/conformance/broker):
 
 1. acks=all is answered when the batch is on disk, acks=1 when it is in the file.
 2. Consumers see only what is on disk. What they saw never changes, and only retention removes it.

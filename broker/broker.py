@@ -26,7 +26,9 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
-"""The reason for batches refused for want of space; the other reasons are names of exceptions."""
+"""The reason that is counted for batches refused for want of space. The other reasons are names of
+exceptions.
+"""
 _log = log.get(__name__)
 
 
@@ -34,11 +36,11 @@ class Appended(Protocol):
     """One or more requests whose batches are appended in this turn and not yet written."""
 
     def answer_written(self, broker: Broker) -> None:
-        """Answers them, or lets them wait for the high watermark."""
+        """Answers the requests, or lets them wait for the high watermark."""
         ...
 
     def abandon(self) -> None:
-        """Closes their connection, because they cannot be answered."""
+        """Closes the requests' connection, because they cannot be answered."""
         ...
 
 
@@ -58,7 +60,7 @@ class Broker:
         groups: Groups,
         group_administration: GroupAdministration,
     ) -> None:
-        # So many parameters because this is the one place that knows every part by name.
+        # There are so many parameters because this is the only place that knows every part by name.
         self.settings = settings
         self.loop = loop
         self.logs = logs
@@ -71,7 +73,7 @@ class Broker:
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.api_ranges: Mapping[ApiKey, VersionRange] = {}
-        """The APIs offered, with their versions; `api.requests` sets it."""
+        """The APIs that the broker offers, with their versions; `api.requests` sets this."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []
@@ -83,7 +85,9 @@ class Broker:
         self._clock = clock
 
     def read_clock(self) -> None:
-        """Called when a request begins. The time stays the same from a turn's first append on."""
+        """Called when a request begins. Reads the clock, unless something was appended in this
+        turn: from a turn's first append on, the time stays the same.
+        """
         if not self.appended:
             self.now_ms = self._clock.time_ms()
 
@@ -98,7 +102,7 @@ class Broker:
                 self._answer(each)
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Takes the log directory or the partition of an unreadable file out of use."""
+        """If a file cannot be read, takes its log directory or its partition out of use."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)
@@ -143,4 +147,4 @@ class Broker:
 
 
 def _nothing() -> None:
-    """Does nothing: a broker without mirrors."""
+    """Does nothing, for a broker without mirrors."""

@@ -31,7 +31,9 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionInfo:
-    """One partition: its replicas, the preferred leader first; state None = not led yet."""
+    """One partition: its replicas, the preferred leader first, and its state; None if nobody leads
+    it yet.
+    """
 
     replicas: tuple[int, ...]
     state: PartitionState | None = None

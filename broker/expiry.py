@@ -1,11 +1,12 @@
 """Applies retention at intervals, and asks which groups hold segments back.
 
-`retention.hold` names groups (a mirror, a loader) whose committed offsets hold a topic's segments
-back although retention would let them go. The offsets are in ZooKeeper, so they are read in the
-background, and only for partitions with expired segments. A group that has committed nothing holds
-everything back. While ZooKeeper is away, the offsets that were read last are used. Segments are
-held back only up to a limit: beyond `retention.hold.max.ms` or `retention.hold.max.bytes` they are
-deleted, and the offsets in them that a group has not read are logged as a gap.
+`retention.hold` names groups, for example of a mirror or a loader. What such a group has not read
+yet, by its committed offsets, is kept although retention would delete it. The offsets are in
+ZooKeeper, so they are read in the background, and only for partitions with expired segments. A
+group that has committed nothing holds everything back. While ZooKeeper is away, the offsets that
+were read before are used. Segments are held back only up to a limit. Beyond `retention.hold.max.ms`
+or `retention.hold.max.bytes` they are deleted, and the offsets in them that a group has not read
+are logged as a gap.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Expiry:
         self._offsets: dict[Reader, int] = {}
 
     def look(self) -> None:
-        """Expires segments, after it has asked which offsets the holding groups have committed."""
+        """Asks which offsets the holding groups have committed, then expires segments."""
         self._counts.retention_checks += 1
         held = self._logs.held()
         readers = [(group, tp) for tp, groups in held.items() for group in groups]
@@ -75,7 +76,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets = dict(outcome)  # a group without entry has no committed offset (now)
+                self._offsets = dict(outcome)  # a group without an entry has no committed offset
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
@@ -86,8 +87,8 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # Since the offsets were asked for, segments of it have expired, or another group
-                # holds it.
+                # After the offsets were asked for, segments of the partition expired, or another
+                # group began to hold it.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 
@@ -108,7 +109,7 @@ class Expiry:
         return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
-        """Logs and counts what a group lost of the segments that it held."""
+        """Logs and counts the offsets that a group lost with the segments that it held."""
         first = max(offset, cut.first)
         if first >= cut.end:
             return

@@ -1,12 +1,13 @@
-"""Keeps encoded answers to requests that many clients send alike, as long as the answers are right.
+"""Keeps encoded answers to requests that are the same from many clients, as long as the answers are
+right.
 
 After a restart every client asks for ApiVersions and Metadata at once, most of them for the same
 topics. The bytes of an answer depend only on the request's version, on its body and on some
 snapshots. A snapshot is an object that is never changed, only replaced by a new one. So an answer
 is right as long as the snapshots are the same objects, and nobody has to report a change.
 
-An answer that depends on anything else, or whose request has an effect (it creates a topic), must
-not be kept; the handler knows that.
+The handler must not keep an answer that depends on anything else, or whose request has an effect,
+such as the creation of a topic.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from typing import Final
 
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
-"""The limit for all kept answers together: room for 200,000 partitions in version 5."""
+"""The most bytes of all kept answers together. This is enough for 200,000 partitions in version
+5.
+"""
 REQUEST_BYTES_MAX: Final = 16 << 10
-"""Longer requests are not kept: they name hundreds of topics, and few clients send the same."""
+"""Answers to longer requests are not kept, because these name hundreds of topics, and few clients
+send the same one.
+"""
 ENTRY_BYTES: Final = 300
-"""What one entry takes besides the bytes of request and answer."""
+"""How many bytes one entry takes besides those of request and answer."""
 
 _Key = tuple[int, bytes]
 
@@ -48,7 +53,7 @@ class KeptAnswers:
     def get(self, version: int, request: memoryview) -> bytes | None:
         """The answer's body for a request's version and body, if it is kept and still right.
 
-        On None the caller makes the answer from the current snapshots, and may `keep` it.
+        If it is None, the caller makes the answer from the current snapshots, and may `keep` it.
         """
         self._drop_outdated()
         if len(request) > REQUEST_BYTES_MAX:

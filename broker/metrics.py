@@ -23,7 +23,7 @@ class BrokerCollector(Collector):
     """The metrics of one broker."""
 
     def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
-        """mirrors: returns their status, as broker.mirror.status makes it."""
+        """mirrors: returns the status of the mirrors, as broker.mirror.status makes it."""
         self._broker = broker
         self._mirrors = mirrors
 

@@ -37,7 +37,7 @@ from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
 STOP_WITHIN_MS = 10_000
-"""How long a stop waits for the last flushes and answers."""
+"""How long a stopping broker waits for the last flushes and answers."""
 
 IDLE_GROUPS_MS = 10_000
 """Time between two looks for groups without members."""
@@ -61,7 +61,9 @@ def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None
 
 
 class Program:
-    """A broker with everything around it; call `start`, run the loop, call `close`."""
+    """A broker with everything around it. To use it, call `start`, run the loop, and call
+    `close`.
+    """
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings
@@ -285,7 +287,7 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Called when everything is durable: answers waiting requests as well as it can, and ends
+        """Called when everything is durable. Answers waiting requests as far as it can, and ends
         the loop.
         """
         self._purgatory.expire_all()

@@ -3,8 +3,8 @@ for the high watermark (Kafka's name for the idea, and its rule: complete exactl
 
 An operation is watched under its partitions. Code that changes a partition calls `check`, which
 asks each of the partition's operations whether it can complete now; at its deadline an operation is
-told to expire. If an operation fails it is abandoned: its connection is closed, and neither the
-other operations nor the caller of `check` notice.
+told to expire. If an operation fails, it is abandoned: its connection is closed. Neither the other
+operations nor the caller of `check` notice this.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from skidway.kafka.types import TopicPartition
 
 
 class Delayed(Protocol):
-    """A waiting operation, identified by its object identity."""
+    """A waiting operation. Two operations are the same only if they are the same object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Completes if it can; returns whether it is complete (then it is never asked again).
-
-        Only this partition has changed since the last call: an operation that watches many need not
-        look at the others.
+        """Completes if it can; returns whether it is complete. If so, it is never asked again. Only
+        this partition has changed since the last call, so an operation that watches many partitions
+        need not look at the others.
         """
         ...
 
@@ -38,8 +37,8 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""The most partitions that all operations together may wait for; they take some 200 MB. Operations
-outlive their connections, so the number of connections is no bound.
+"""The most partitions for which all operations together may wait; these take some 200 MB.
+Operations outlive their connections, so the number of connections does not bound them.
 """
 _log = log.get(__name__)
 

@@ -23,7 +23,7 @@ PLAINTEXT = "PLAINTEXT"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address with its security protocol; port 0 = any that is free."""
+    """An address with its security protocol. Port 0 means any free port."""
 
     protocol: str
     host: str
@@ -338,7 +338,9 @@ class BrokerSettings:
     )
 
     def check(self) -> None:
-        """Refuses what bounds of single settings cannot exclude: bad addresses, contradictions."""
+        """Refuses what the bounds of single settings cannot exclude, such as bad addresses and
+        contradictions.
+        """
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
             raise ConfigurationRefused(
@@ -373,8 +375,8 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster of which a topic with this name would be a mirror; None if there is
-        none.
+        """The source cluster of which a topic with this name would be a mirror; None if it would be
+        no mirror.
         """
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
@@ -385,8 +387,9 @@ class BrokerSettings:
         return [parse_endpoint(text, "listeners") for text in self.listeners]
 
     def advertised(self, port: int) -> Endpoint:
-        """The address for clients; `port` is the bound one. Without advertised.listeners it is
-        never `localhost`, for which clients try ::1."""
+        """The address for clients. `port` is the port that the broker has bound. Without
+        advertised.listeners it is never `localhost`, for which clients try ::1.
+        """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
             return Endpoint(told.protocol, told.host, told.port or port)

@@ -9,6 +9,6 @@
     leaving         the last word of an agent that leaves for good
     accounts        deltas, losses and seals, each when it is due
 
-Nothing here sends: `skidway.audit.topic.publisher` takes the messages out of the outbox in their
-order.
+This package sends nothing: `skidway.audit.topic.publisher` takes the messages out of the outbox in
+their order.
 """

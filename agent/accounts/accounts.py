@@ -29,7 +29,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Accounts:
-    """Owns the deltas, the declared losses, the seals that are on their way, and last words."""
+    """Owns the deltas, the declared losses, the seals that are not sent yet, and the last words."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Goes on with the counts of the last run. If they were counted in buckets of another size,
-        first cuts them into deltas of their own.
+        """Takes over the counts that the state kept. If they were counted in buckets of another
+        size, first cuts them into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -116,7 +116,9 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares files lost that never got an id. One new id in the loss stands for them all."""
+        """Declares lost some files that never got an id. The loss names one new file id, which
+        stands for all of them.
+        """
         events.unseen(unseen)
         loss = Loss(
             source=self._topics.named(unseen.topic, unseen.topic_id),
@@ -144,14 +146,16 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Unseen lines can be older than
-        that seal by `lateness.ms`. `lateness.ms` is not subtracted here: each message states it,
-        and the audit's own `lateness.ms` may be larger.
+        that seal by `lateness.ms`. It is not subtracted here, because each message states it, and
+        because the audit's own `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal, or of the oldest line if the clock was set back since."""
+        """The bucket of the last seal; if the clock was set back after that seal, the bucket of the
+        oldest line.
+        """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
             return first
@@ -203,8 +207,8 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes how far the files of each topic must be settled. A topic that still waits for its
-        seal keeps its older note.
+        """Notes up to which position each topic's files must be settled before its seal is sent. If
+        a topic has an earlier note and its seal is not sent yet, the earlier note is kept.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -218,8 +222,8 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """Checks for each topic with a last word whether its files have more to read, or are in
-        doubt.
+        """Checks for each topic with a last word whether its files have more bytes to read, or are
+        perhaps other files than the ones that were read.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -235,7 +239,7 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends the seals whose noted bytes are settled and in deltas."""
+        """Sends each seal whose noted bytes are settled and contained in deltas."""
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
         for noted in list(self._noted):
@@ -284,7 +288,7 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Replaces last words that no longer hold by ordinary seals."""
+        """Replaces each last word that is no longer true by an ordinary seal."""
         again = self.leaving.take_back()
         if not again:
             return
@@ -298,9 +302,9 @@ class Accounts:
             self._say(seals, changes, now_ms, topics, offsets)
 
     def _is_newest(self, topic: str, word: LastWord) -> bool:
-        """Whether a last word is the topic's newest seal. It is not if it belongs to another epoch,
-        if the topic was made again, or if an older program that does not know last words has sealed
-        the topic since.
+        """Whether a last word is the topic's newest seal. The answer is no in three cases: the last
+        word belongs to another epoch, the topic was made again, or an older program that does not
+        know last words sealed the topic later.
         """
         return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 

@@ -1,9 +1,10 @@
-"""Announcements say what a file id stands for: before its first record, daily, and at its end.
+"""Announcements say what a file id stands for. They are sent before its first record, daily, and at
+its end.
 
-If this agent's state is deleted, a new agent reads the same files again. The inode's time of birth
-then shows that a file is the same. If the file system does not report that time, the fingerprint
-shows it. So a file that was announced with fewer than FINGERPRINT_BYTES is announced again once it
-has so many.
+If this agent's state is deleted, a new agent reads the same files again under new file ids. The
+inode's time of birth then shows that two file ids stand for the same file. If the file system does
+not report that time, the fingerprint shows it. So a file that was announced with fewer than
+FINGERPRINT_BYTES is announced again once it has so many.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ def announcement(
     closing: bool = False,
     fingerprint: Fingerprint | None = None,
 ) -> Announcement:
-    """The announcement that opens a file id, or with `closing` the one with its final length.
-
-    fingerprint: covers more bytes than the file had at its birth, if the file has them now.
+    """The announcement that opens a file id; with `closing`, the announcement of its final length.
+    fingerprint: if the file has more bytes now than at its birth, covers these too.
     """
     birth = tracked.birth
     fingerprint = fingerprint or birth.fingerprint

@@ -1,8 +1,10 @@
-"""Holds counts of what the checkpoint passed, and losses, until numbered deltas contain them.
+"""Holds the counts of records that the checkpoint passed, and the declared losses, until numbered
+deltas contain them.
 
-Sums become durable in the transaction that moves the checkpoint. Every `audit.interval.ms` a turn's
-transaction cuts them into numbered deltas. The database holds the same sums as the memory here, so
-a crash between the two transactions neither loses nor doubles a count.
+The sums of these counts become durable in the transaction that moves the checkpoint. Every
+`audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
+database holds the same sums as this object, so a crash between the two transactions neither loses
+nor doubles a count.
 
 The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
 for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
@@ -35,8 +37,11 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: looks up the last deltas of buckets. sums, losses: those in no delta yet."""
-        # Seven arguments: after a restart, the earlier counts keep their numbers and buckets.
+        """previous: looks up the last deltas of buckets. sums, losses: what the state holds and no
+        delta contains yet.
+        """
+        # Seven arguments, because after a restart the earlier counts keep their numbers and
+        # buckets.
         self._sender = sender
         self._mail = mail
         self._previous = previous
@@ -92,19 +97,19 @@ class Deltas:
         self._losses.clear()
 
     def committed(self) -> None:
-        """Notes that the transaction is durable: `previous` now finds its numbers in the
-        database.
+        """Notes that the transaction is durable, so that `previous` finds the numbers of its deltas
+        in the database.
         """
         self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
-        """Numbers seals; everything that they vouch for is in deltas already."""
+        """Gives numbers to seals. Everything that the seals vouch for is in deltas already."""
         for seal in number_seals(self._sender, now_ms, self.number, topics):
             self._mail.stage(seal, number=seal.number)
             self._use(seal.number, changes)
 
     def prove_life(self, now_ms: int) -> None:
-        """Stages a heartbeat with the last number."""
+        """Stages a heartbeat, which repeats the last number."""
         self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
 
     def _use(self, number: int, changes: Changes) -> None:

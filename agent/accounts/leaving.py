@@ -1,4 +1,4 @@
-"""Leaving for good: the last word on each topic, and what stands in its way.
+"""Leaving for good: the agent's last word on each topic, and what prevents it.
 
     look       as for every seal: note W and `at`, scan the patterns, note how long each file is
     at rest    if all these bytes are settled at that look, nothing of the topic is under way: this
@@ -8,15 +8,15 @@
                last word is taken back, and the agent reads the topic's files on
     over       at one and the same look all topics are at rest, and all words are published
 
-Like any seal, a last word vouches for all bytes that lay in the files when W was noted. But the
-audit waits for no further seal after it, so a last word must not stand once the agent has seen more
-bytes. The state keeps which topics have a last word. To take one back, the agent sends an ordinary
-seal with the same W and `at`. It sends this seal in the first transaction after it has opened the
-state again (to run or to drain). If a look finds more bytes, it sends the seal in the transaction
-of that look.
+A last word is a seal. Like any seal, it vouches for all bytes that lay in the files at the wall
+time W that it names. But after a last word the audit waits for no further seal of the topic. So if
+the agent sees more bytes later, it must take the last word back. The state keeps which topics have
+a last word. To take a last word back, the agent sends an ordinary seal with the same W and `at`. It
+sends this seal in the first transaction after it has opened the state again (to run or to drain).
+If a look finds more bytes, it sends the seal in the transaction of that look.
 
-A last word closes no file id: a closure cannot be taken back, and if the host stays after all, its
-agent must be able to tell that a known file has vanished unread.
+A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
+its agent must still notice when a known file vanishes unread.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Leaving:
     """Owns the last words of the topics.
 
-    left: by topic, the last word, if it is the topic's newest seal; it is durable, or becomes so
-    with this turn's transaction. done: topics whose last word was said after the agent started, and
-    whose files have shown nothing new since then.
+    left: by topic, the last word, if it is the topic's newest seal. It is durable, or this turn's
+    transaction makes it durable. done: topics whose last word was said after the agent started, and
+    whose files have shown nothing new since that last word.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # by topic: its count of doubts when it came to rest
+        self._at_rest: dict[str, int] = {}  # by topic: its count of doubts at its last word
         self._kept: set[str] = set()
 
     @property
     def at_rest(self) -> list[str]:
-        """The topics that are no longer read: the last word is said, or on its way."""
+        """The topics that are no longer read, because their last word is said or will be sent
+        soon.
+        """
         return list(self._at_rest)
 
     @property
@@ -60,14 +62,14 @@ class Leaving:
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Whether the seal of a note that was made just now will be a last word."""
+        """Decides whether the seal that belongs to a new note will be a last word."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Checks by a note made just now whether a topic is still at rest."""
+        """Checks by a new note whether a topic is still at rest, or has new bytes."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
@@ -88,11 +90,13 @@ class Leaving:
         return was_left != self.left.get(noted.topic)
 
     def is_done_with(self, topic: str) -> bool:
-        """Whether nothing of the topic is read: its last word is said, or on its way."""
+        """Whether nothing of the topic is read, because its last word is said or will be sent
+        soon.
+        """
         return self.is_asked and topic in self._at_rest
 
     def take_back(self) -> dict[str, LastWord]:
-        """Removes the last words that no longer hold, and returns them."""
+        """Removes the last words that are no longer true, and returns them."""
         again = {topic: word for topic, word in self.left.items() if topic not in self.done}
         for topic in again:
             del self.left[topic]

@@ -11,7 +11,7 @@ from skidway.audit.topic.messages import Announcement, Delta, Heartbeat, Seal, e
 
 
 class Mail:
-    """Implements `skidway.audit.topic.publisher.Outbox`: only what is durable is pending."""
+    """Implements `skidway.audit.topic.publisher.Outbox`: only durable messages are pending."""
 
     def __init__(self, waiting: Iterable[Message], last_id: int = 0) -> None:
         self._durable = deque(waiting)

@@ -60,7 +60,7 @@ class Register:
         )
 
     def repeat(self, now: float, now_ms: int) -> None:
-        """Announces again what was announced a day ago."""
+        """Announces again each file id that was announced a day ago."""
         if now < self._repeat_at:
             return
         self._repeat_at = now + REPEAT_S
@@ -70,7 +70,7 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Lets a file be read once the cluster has its announcement."""
+        """Lets the files be read whose announcements have reached the cluster."""
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None
             if tracked is not None and not tracked.announced:

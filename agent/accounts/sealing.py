@@ -4,9 +4,9 @@
               then look through every pattern and note how long each file is
     complete  when all these bytes are settled and in deltas: (W, at) may be sent
 
-W is noted before the files are looked at, so every line that lay in a file by W is among the noted
-bytes. A file or directory that cannot be read holds back its topic's seal and is named in the
-reports; filtered, rejected and lost bytes do not hold a seal back.
+This wall time, W, is noted before the files are looked at. So every line that lay in a file at W is
+among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and the
+reports name it. Filtered, rejected and lost bytes do not hold a seal back.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def note(
 ) -> Noted:
     """Notes how far each file of a topic must be settled.
 
-    files: those of the topic, each with the position up to which it may be read, if limited.
-    doubts: how often a file of the topic turned out to differ from what was read of it.
+    files: the topic's files, each with the position up to which it may be read, or None. doubts:
+    how often a file of the topic turned out to differ from what was read of it.
     """
     targets = {}
     for tracked, limit in files:
@@ -62,13 +62,13 @@ def note(
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     """Whether all noted bytes are settled. The caller has to know whether they are in deltas.
 
-    A file that is not verified may be another one than the file that was read, so its bytes do not
+    A file that is not verified may be another file than the one that was read, so its bytes do not
     count as settled.
     """
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # the file id was closed, and is gone since
+            continue  # if the file id is not known any more, it was closed
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:
@@ -77,7 +77,9 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether noted bytes may lie in other file ids by now, so that sizes must be noted anew."""
+    """Whether the noted bytes may belong to other file ids by now, so that sizes must be noted
+    anew.
+    """
     if doubts != noted.doubts:
         return True
     for file, target in noted.targets.items():

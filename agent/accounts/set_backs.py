@@ -2,7 +2,7 @@
 
 Lines that are lost unread were written after their topic's newest seal. If the clock was set back
 after that seal was noted, these lines can have times up to the greatest that the clock showed. The
-state does not keep that time: after a restart, the agent knows only the times of seals.
+state does not keep that greatest time. After a restart, the agent knows only the times of seals.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ class SetBacks:
         self._last_ms = now_ms
 
     def noted(self, topic: str) -> None:
-        """Remembers that a seal of the topic is noted now."""
+        """Remembers that the agent notes file sizes for a seal of the topic now."""
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
-        """Notes that the last noted seal was sent: it vouches for all lines before it."""
+        """Notes that the seal that was noted last is sent. It vouches for all lines that were
+        written before it was noted.
+        """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)
 

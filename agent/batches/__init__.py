@@ -1,4 +1,5 @@
-"""From the lines of files to record batches. Pure: nothing here reads, waits or remembers.
+"""From the lines of files to record batches. All functions are pure: they read nothing, wait for
+nothing and remember nothing.
 
 recipe      everything that decides what becomes of a line, as a value that is stored
 press       a compiled recipe: bytes become records, datums, batches

@@ -3,9 +3,9 @@
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
 
-Readings of several files are pressed together if they share the recipe and the moment of reading,
-so a turn over a hundred quiet files costs little more than one busy file. What becomes of a record
-does not depend on the records beside it.
+Readings of several files are pressed together if they share the recipe and the moment of reading.
+So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
+What becomes of a record does not depend on the records beside it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
 AHEAD_MS_MAX = 3_600_000
-"""A record whose event time is further ahead of the moment of reading gets that moment instead."""
+"""If a record's event time is later than the moment of reading by more than this, the record gets
+the moment of reading instead.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,9 @@ class PressedBatch:
 class Pressed:
     """batches: in the order in which they must be sent. outcomes: one per reading.
 
-    rejected: the lines set apart. unbelieved_times: records with an event time too far ahead (or
-    before 1970), which got the moment of reading instead. replaced: records with U+FFFD in place
-    of bytes that are not UTF-8.
+    rejected: the lines that do not fit. unbelieved_times: how many records had an event time too
+    far ahead, or before 1970, and got the moment of reading instead. replaced: how many records
+    have U+FFFD in place of bytes that are not UTF-8.
     """
 
     batches: list[PressedBatch]
@@ -90,7 +92,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What became of the lines of some readings. refused: each line with the index of its
+    """What became of the lines of some readings. refused: each refused line, with the index of its
     reading.
     """
 
@@ -158,7 +160,7 @@ class Press:
         bucket_ms: int,
     ) -> Pressed:
         """Makes batches and counts of readings that share `read_ms`. The reading of an over-long
-        line must come alone.
+        line must be the only one in its call.
 
         sources: the data topic and its rejected topic.
         """
@@ -216,8 +218,8 @@ class Press:
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[pa.BinaryArray, pa.BinaryArray | None, Int64s]:
-        """Returns values, keys and their rows in `parsed`; adds rows that do not fit to
-        `rejects`.
+        """Returns the values, the keys, and the rows of `parsed` that they come from. Adds the rows
+        that do not fit to `rejects`.
         """
         datums, refused = self._codec.encode_rows_checked(parsed.batch)
         fit = np.ones(len(parsed.rows), np.bool_)
@@ -342,13 +344,13 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Replaces row numbers among the fitting lines by row numbers among all lines."""
+    """`parsed` numbers the lines that fit; renumbers its rows by their places among all lines."""
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """(the records' timestamps, how many of the lines' own times were not believed)."""
+    """(the records' timestamps, how many lines had an event time that was not believed)."""
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
     times = np.where(believed, event_ms, np.int64(read_ms))

@@ -35,9 +35,9 @@ from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
 PRESS_VERSION: Final = 1
-"""Increase it with every change to Skidway's own code by which the same line under the same recipe
-becomes a different record (topic, partition, key, time or value).
-tests/unit/agent/batches/test_recipe.py checks it with records of known lines.
+"""Increase it with every change to Skidway's own code that makes a different record (topic,
+partition, key, time or value) of the same line under the same recipe.
+tests/unit/agent/batches/test_recipe.py checks this with known lines and their records.
 """
 
 _UTC: Final = ("UTC", "Z", "GMT")
@@ -125,7 +125,7 @@ def program_of(parser: str, timezone: str | None) -> str:
     """The versions of all code that decides which record a line becomes. If an intent has other
     versions, its records cannot be made again: the agent asks the brokers which of them arrived.
 
-    timezone: the zone of times that name none; None if no times are parsed. These parts are left
+    timezone: the zone of times that name no zone; None if no times are parsed. These parts are left
     out because they do not change a record: the compression library and `compression.type` (the
     bytes of a batch, not its records), NumPy (integers only: positions, times, hashes), the Avro
     libraries (a value has one encoding, except for the blocks of arrays and maps, which
@@ -134,9 +134,9 @@ def program_of(parser: str, timezone: str | None) -> str:
     """
     names = [program_version()]
     if parser == "json":
-        # Python's decoder decides which lines are JSON, and how long a number may be (patch
-        # releases changed that); its error text is in the rejected record of a line that is not
-        # JSON.
+        # Python's decoder decides which lines are JSON, and how long a number may be; patch
+        # releases have changed this length. If a line is not JSON, its rejected record contains the
+        # decoder's error text.
         names.append(f"python-{platform.python_version()}")
     if parser in ("regex", "json"):
         # pyarrow contains RE2, and casts to numbers, booleans and times.
@@ -154,14 +154,16 @@ def at_present(recipe: Recipe) -> Recipe:
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """The same recipe with a mark: after a crash its intents are read back, not sent again (see
-    `has_refusal`).
+    """The same recipe with a mark. After a crash, the agent does not send the intents of a marked
+    recipe again at once, but asks the brokers which records arrived (see `has_refusal`).
     """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of these intents, and may then have taken later records."""
+    """Whether a broker refused a record of the recipe's intents, and may then have taken later
+    records.
+    """
     return recipe.program.endswith(_REFUSED)
 
 
@@ -171,8 +173,8 @@ _version = cache(version)
 
 @cache
 def _zone_rules(name: str) -> str:
-    """A text that changes with the rules of a zone. It is made once, as Python loads a zone
-    once.
+    """A text that differs if a zone's rules differ. A process makes it once, because Python loads a
+    zone once.
     """
     for folder in zoneinfo.TZPATH:
         try:
@@ -213,7 +215,7 @@ def recipe_of(
 
 
 def derived_schema(source: SourceSettings) -> str:
-    """The schema of a source that names none. Raises ConfigurationRefused."""
+    """The schema of a source that names no schema. Raises ConfigurationRefused."""
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
@@ -225,7 +227,7 @@ def derived_schema(source: SourceSettings) -> str:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser. Raises ConfigurationRefused if it does not fit the schema."""
+    """The recipe's parser. Raises ConfigurationRefused if the parser does not fit the schema."""
     try:
         build = _BUILDERS[recipe.parser]
         if recipe.on_error == "replace":

@@ -1,4 +1,5 @@
-"""A line that does not fit becomes a record of `<topic>.rejected`, whole and with its place.
+"""A line that does not fit becomes a record of `<topic>.rejected`, with all its bytes and its place
+in the file.
 
 Schema: schemas/rejected.avsc. A line that would not fit a batch of that topic is cut; its origin
 keeps the full length.
@@ -21,12 +22,12 @@ from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 Int64s = npt.NDArray[np.int64]
 
 FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
-"""The most bytes that a datum has without its line, topic, host and path."""
+"""The most bytes that a datum has apart from its line, topic, host and path."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """One line that does not fit. first and length are those of its origin."""
+    """One line that does not fit. first, length: as in its origin."""
 
     reason: str
     detail: str

@@ -1,8 +1,8 @@
 """Lines that did not fit, by topic: what the log says about them, and their recent share.
 
 A log entry gives the topic, the reasons, the number of lines and the place of one of them, but
-never a line's content. The share covers the last one to two minutes in which lines came, so a
-source that fell silent keeps the verdict on what it wrote last.
+never a line's content. The share covers the last one to two minutes in which lines came. So if a
+source falls silent, its share stays as it was after its last lines.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ TELL_EVERY_S: Final = 60.0
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""With fewer lines the share says nothing."""
+"""A share of fewer lines than this says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Rejected lines of a topic that are not in the log yet. path, position: of the first one."""
+    """Rejected lines of a topic that are not in the log yet. path, position: where the first of
+    these lines lies.
+    """
 
     topic: str
     reasons: dict[str, int]
@@ -57,7 +59,9 @@ class _Topic:
 
 
 class Rejections:
-    """Owns the counts. share_max: too_many() names a topic if more than this share was rejected."""
+    """Owns the counts. share_max: too_many() returns each topic of whose lines more than this share
+    was rejected.
+    """
 
     def __init__(self, share_max: float) -> None:
         self._share_max = share_max

@@ -34,8 +34,8 @@ _KAFKA_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
     "message.timestamp.after.max.ms": str((1 << 63) - 1),
 }
-"""If these configs have other values, Apache Kafka refuses records by their event time, or deletes
-them, even unread.
+"""If these topic configs have other values, Apache Kafka refuses records because of their event
+time, or deletes records, even before anybody has read them.
 """
 
 _log = log.get(__name__)
@@ -93,8 +93,8 @@ class SourceSchemas:
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
     """Registers the schemas of every source and checks that they fit its parser.
 
-    Called before topics are created, so that none are created for a configuration that cannot run.
-    Raises Unreachable, ConfigurationRefused.
+    The caller does this before it creates topics, so that a configuration that cannot run creates
+    no topic. Raises Unreachable, ConfigurationRefused.
     """
     found = []
     for source in settings.sources:
@@ -109,7 +109,7 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles the press for a source's lines; it assumes that each topic has one partition.
+    """Compiles the press for a source's lines, as if each topic had one partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -150,8 +150,9 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: with their topics' current partitions and limits; if a topic of a destination
-    was made again, the destination stays as it was. made_again: the names of these topics.
+    """destinations: with the current partitions and limits of their topics; but a destination stays
+    unchanged if one of its topics was made again. made_again: the names of the topics that were
+    made again.
     """
 
     destinations: list[Destination]
@@ -180,7 +181,7 @@ def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicP
 
 
 def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSnapshot, str]]:
-    """Each topic and its id. Raises Unreachable where a topic has no partitions."""
+    """Each topic and its id. Raises Unreachable if a topic has no partitions."""
     topics = client.metadata(names).topics
     for name in names:
         if name not in topics or not topics[name].partitions:
@@ -196,7 +197,7 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSn
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
-    """Whether the topic now has another id than `source`; a missing id proves nothing."""
+    """Whether the topic of `source` has another id now. If an id is missing, the answer is no."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 
@@ -276,8 +277,8 @@ def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuses topics by which Apache Kafka would delete records by event time, and warns about
-    those that refuse future event times.
+    """Refuses topics with configs by which Apache Kafka would delete records because of their event
+    time. Warns about topics with configs by which it would refuse future event times.
     """
     for topic, known in configs.items():
         for key in ("retention.ms", "message.timestamp.type"):

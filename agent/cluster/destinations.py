@@ -13,7 +13,9 @@ from skidway.kafka.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The cluster that takes the records. name: its `cluster.name`; id: the one that it reports."""
+    """The cluster that takes the records. name: its `cluster.name`; id: the id that the cluster
+    reports.
+    """
 
     name: str
     id: str
@@ -21,7 +23,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """One source, resolved: its recipe, and the data topic and rejected topic as audit sources."""
+    """One source with its recipe. Its data topic and its rejected topic are given as audit
+    sources.
+    """
 
     settings: SourceSettings
     recipe: Recipe

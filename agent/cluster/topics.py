@@ -17,7 +17,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch got an offset at or below an acknowledged one: then the log was replaced.
+    """Whether a batch got an offset that is not higher than an offset acknowledged before. Then the
+    log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -33,14 +34,14 @@ class Topics:
     def __init__(
         self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool
     ) -> None:
-        """same_cluster: whether `known` are topics of this cluster."""
+        """same_cluster: whether the topics in `known` belong to this cluster."""
         self._cluster = cluster
         self._known = dict(known)
         self._former = set(known) if same_cluster else set()
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
-        """Takes the ids that the cluster reports; forgets offsets and seals of topics made
-        again.
+        """Takes the ids that the cluster reports. Forgets the offsets and seals of topics that were
+        made again.
         """
         for destination in destinations:
             for source in (destination.data, destination.rejected):
@@ -53,8 +54,9 @@ class Topics:
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
         """Data topics to seal, each with the audit sources of itself and of its rejected topic.
 
-        They include topics whose source was taken out of the settings. The agent has no files of
-        these topics any more and has declared what was unread, so nobody needs to wait for them.
+        They include topics whose source was taken out of the settings. The agent reads no files for
+        these topics any more, and has declared what was unread. So nobody needs to wait for these
+        topics.
         """
         found = {}
         for topic in self._former:

@@ -1,10 +1,11 @@
-"""`skidway agent drain`: the agent of a host that leaves for good delivers all and says so.
+"""`skidway agent drain`: before a host leaves for good, its agent delivers everything and says so
+to the audit.
 
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
-This works like the running agent, but it ends by itself: when every topic has its last word
-(`accounts.leaving`), or when the time is over. In the second case it first settles what is on its
-way.
+The command works like the running agent, but ends by itself: when every topic has its last word
+(`accounts.leaving`), or when its time is over. If the time is over, it first settles the batches
+that it has sent.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something on the host is not delivered; its topics have no last word."""
+    """Something on the host is not delivered, so its topics have no last word."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers what lies in the files and says the last word. Returns a sentence for the operator.
+    """Delivers what lies in the files, and says the last word on every topic. Returns a sentence
+    for the operator.
 
-    Raises NotDrained or Unreachable if the time is too short, StateRefused, and
-    ConfigurationRefused if the settings do not let it read all that lies in the files.
+    Raises NotDrained or Unreachable if the time is too short, ConfigurationRefused if the settings
+    do not let it read all that lies in the files, and StateRefused.
     """
     if settings.read_until is not None:
         raise ConfigurationRefused(
@@ -73,8 +75,8 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """The outcome in words. Raises NotDrained, whose text says what the outcome means for the
-    audit.
+    """The sentence for the operator if all is drained. Otherwise raises NotDrained, with a text
+    that says what this means for the audit.
     """
     if drained.full_reason is not None:
         raise NotDrained(

@@ -1,5 +1,5 @@
 """The ledger says what became of every byte of every file; it is read from the state while the
-agent runs. With `adopt` and `give_up` an operator decides about a state whose agent is stopped.
+agent runs. With `adopt` and `give_up` an operator changes the state of an agent that is stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -28,8 +28,9 @@ FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pe
 
 
 def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
-    """Agent, messages that wait, one entry per file id, and the ranges that were declared lost or
-    uncertain, as the audit names them. Raises StateRefused."""
+    """The agent, the number of messages that wait to be published, one entry per file id, and the
+    ranges that were declared lost or uncertain, as the audit names them. Raises StateRefused.
+    """
     path = directory / DATABASE
     if not path.exists():
         raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
@@ -59,8 +60,9 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables of `show` for people: files, and what was declared of them. Ids are written as
-    in the audit's sentences. If nobody saw the end of a declared range, the sum says "or more".
+    """The two tables that `show` prints for people: the files, and the ranges of them that were
+    declared lost or uncertain. Ids are written as in the audit's sentences. If nobody saw the end
+    of a declared range, the file's sum says "or more".
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -121,10 +123,10 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
 
-    With `new_epoch`, a state that already belongs to this machine gets a new epoch too. This is
-    needed if audit messages of the previous epoch were lost with their topic: without a new epoch
-    no later bucket could be proven either. If the state is an older copy, the next start finds that
-    out (agent.state.renewal).
+    With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
+    operator needs this after audit messages of the previous epoch were lost with their topic,
+    because in that epoch no later bucket could be proven. If the state is an older copy, the next
+    start finds that out (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -135,10 +137,10 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes = Changes()
         changes.put_meta("machine", machine)
         changes.put_meta("epoch", state.epoch + 1)
-        changes.put_meta("number", 0)  # each epoch has its own numbers and chains
+        changes.put_meta("number", 0)  # an epoch has its own numbers and chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
-        changes.put_left({})  # last words are the old epoch's: the new one has sealed nothing
+        changes.put_left({})  # they are of the old epoch; the new one has sealed nothing
         state.commit(changes)
         state.close()
         return (
@@ -168,10 +170,9 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe leads to a topic, so that none is replayed; returns them.
-
-    If the topic was not made again, the agent later reads them back from the brokers, and sends
-    what did not arrive by the present settings of their files.
+    """Gives up the intents whose recipe leads to a topic, so that none of them is replayed; returns
+    them. If the topic was not made again, the agent later asks the brokers which of their records
+    arrived. It sends the missing ones by the present settings of their files.
     """
     recipes = state.recipes()
     found = []

@@ -15,7 +15,7 @@ from skidway.agent.values.tracked import TrackedFile
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """data: the intent's bytes, or the head of an over-long line. prefix_crc: the CRC of all bytes
-    of the file before the intent's end. tail: the last GUARD_BYTES of them.
+    of the file before the intent's end. tail: the last GUARD_BYTES of those bytes.
     """
 
     data: bytes
@@ -25,10 +25,10 @@ class Evidence:
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
     """The intent's bytes; None if they were changed or cut off. Raises Moved if the file is not
-    where it was at the last look, OSError if the bytes cannot be read right now.
+    where it was at the last look, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
-        return None  # the bytes before it could not be proven
+        return None  # the bytes before the intent were not proven
     handle = handles.get(tracked)
     if intent.length > READ_BYTES:
         return _long(handle, intent, tracked.read_crc)

@@ -1,4 +1,5 @@
-"""Intents that cannot be sent again as they were: reads back what became of them, then decides.
+"""Handles intents that cannot be sent again as they were: finds out which of their records the
+brokers have, then decides what is done with the others.
 
     asked  -> search     what the brokers have of them (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
@@ -11,14 +12,15 @@
                          it as a repeat
     doubtful, or a hole  uncertain: the log shows it in several ways, or a part of the log is gone
 
-An intent of which only a part is sent is divided: one transaction replaces its row by one for each
-part. Parts that are not sent keep their recipe, so that they are read back again after a crash. A
-part keeps the `read_ms` of its intent.
+If only a part of an intent is sent, the intent is divided: one transaction replaces its row by one
+row for each part. Parts that are not sent keep their recipe, so that they are read back again after
+a crash. A part keeps the `read_ms` of its intent.
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
-Records are not sent if they would come after later records of their file. Since the settings are
-the same, this concerns only records that a broker had refused, or that the present program sends to
-another partition because it rejects other lines or finds another key.
+A record is not sent if a partition would get it after later records of its file. Since the settings
+are the same, this can happen only to two kinds of records: those that a broker had refused, and
+those that the present program sends to another partition, because it rejects other lines or finds
+another key.
 """
 
 from __future__ import annotations
@@ -66,13 +68,13 @@ SEARCH_BYTES = 16 << 20
 """The most bytes of files that one search looks for; the records found are held in memory."""
 
 TURN_INTENTS = 200
-"""Most intents decided in one turn."""
+"""The most intents about which one turn decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent to be read back. recipe: the recipe by which it was sent; if unknown, the present
-    recipe of its file; None if its topic is gone.
+    """An intent whose records are looked for. recipe: the recipe by which it was sent. If that
+    recipe is unknown, the present recipe of its file; None if the topic is gone.
     """
 
     intent: Intent
@@ -107,10 +109,10 @@ class Inquiry:
         agent: int,
         past_at: float,
     ) -> None:
-        """past_at: the monotonic time after which nothing that was sent before the agent started
-        can arrive any more.
+        """past_at: the monotonic time after which nothing can arrive that was sent before the agent
+        started.
         """
-        # Eight arguments: deciding about an intent concerns files, presses and progress alike.
+        # Eight arguments, because a decision about an intent changes files, presses and progress.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -143,8 +145,8 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes an intent that is not replayed. The intents of a file must come in the order of its
-        bytes.
+        """Takes over an intent that is not replayed. The intents of a file must come in the order
+        of its bytes.
         """
         if recipe is not None:
             places = reach(recipe, intent)
@@ -161,7 +163,7 @@ class Inquiry:
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides those intents that can be decided; returns what is sent of them."""
+        """Decides about each intent of which enough is known; returns the parts that are sent."""
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
@@ -201,7 +203,7 @@ class Inquiry:
         return taken
 
     def write(self, changes: Changes) -> None:
-        """Replaces divided intents, in the transaction in which their parts are promised."""
+        """Replaces divided intents by their parts, in the transaction that promises the parts."""
         if self._divided:
             changes.forget_intents(self._divided)
             changes.put_intents(self._kept)
@@ -219,8 +221,8 @@ class Inquiry:
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
-        """If only unreadable files are left in this search, lets other files go first; afterwards
-        the unreadable files are tried again. A file's intents stay in their order.
+        """If only unreadable files are left in this search, begins a search for other files. The
+        unreadable files are tried again after that. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
@@ -243,9 +245,8 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now; None if its topic is not the announced one.
-
-        Also None if topics have no ids, since then nobody can compare them.
+        """The recipe by which the file is sent now. None if its topic has another id than the one
+        that was announced, or if the topic has no id and so cannot be compared.
         """
         if tracked.source is None:
             return None
@@ -270,7 +271,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # one line, found in pieces
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # so the file is looked at again before it is read
+            tracked.verified = False  # the file is looked at again before it is read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
@@ -301,7 +302,7 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """What to do with each part, or with pieces of it, in their order."""
+        """What to do with each part, or with each piece of a part, in the order of the bytes."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         certainty, finding = self._search.verdict(asked.reach)
@@ -379,7 +380,9 @@ class Inquiry:
         return Reading(intent, data, tracked.birth.host, tracked.birth.path)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """The positions of records that readers of the logs would take for repeats."""
+        """The positions of those records that readers of the logs would drop, because they would
+        take them for repeats.
+        """
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
@@ -399,8 +402,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Launches the flight of a part, behind the flights of the file's earlier bytes. Returns
-        the part if it is sent.
+        """Adds a flight for a part to the flights of the file's earlier bytes. Returns the part if
+        it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -435,7 +438,8 @@ class Inquiry:
         elif is_whole:
             intent = whole
         else:
-            # A part whose bytes are gone gets the CRC of the whole intent: so it stays unproven.
+            # If the part's bytes are gone, it gets the CRC of the whole intent, so that no bytes
+            # prove it.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

@@ -16,12 +16,14 @@ from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 RESPONSE_BYTES = 1 << 20
-"""The most bytes of one fetch response from each leader; a turn decodes it."""
+"""The most bytes of one fetch response from each leader. Each response is decoded within one
+turn.
+"""
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. Responses arrive while the producer
-    waits.
+    """Implements `skidway.agent.delivery.search.Logs`. The responses arrive while the producer's
+    client waits for its own.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
@@ -58,7 +60,7 @@ class FetchedLogs:
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """Partitions that are read up to a high watermark that came since `ask_anew`."""
+        """Partitions that are read up to a high watermark that came after `ask_anew`."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
@@ -69,13 +71,13 @@ class FetchedLogs:
             self._fetcher.remove(tp)
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:
-        self._fetcher.remove(tp)  # with its watermark; an answer under way is ignored
+        self._fetcher.remove(tp)  # also its watermark; an answer under way is ignored
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
         """Handles a log that begins after the requested offset, or ends before it."""
         start = error.log_start_offset
-        if start < 0:  # some brokers do not report it
+        if start < 0:  # some brokers do not report where the log begins
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):

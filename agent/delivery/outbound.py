@@ -1,11 +1,12 @@
-"""Batches on their way: handed to the producer in order, sent again when taken back, halved when
-refused, settled when acknowledged.
+"""Batches that are being sent: they are handed to the producer in order, sent again if the producer
+took them back, halved if a broker refused them, and settled when acknowledged.
 
-The producer keeps order and retries. What comes back here is a batch that the broker refused for
-good, and the batches behind it that the producer took back. A refused batch is halved until the
-refused record is alone: its flight waits until it is known what became of that record
-(agent.delivery.refused), and everything else is sent again in its order. All copies of a record are
-the same, so cutting batches anew changes nothing for readers that count by origin.
+The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
+module: a batch that the broker refused for good, and the later batches that the producer took back
+because of it. A refused batch is halved until the refused record is alone. The record's flight
+waits until it is known whether the record arrived (agent.delivery.refused). All other records are
+sent again in their order. All copies of a record are the same. So for readers that count by origin
+it makes no difference how records are divided into batches.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker refuses. Its flight waits until the record's fate is known.
-    Positions are in bytes.
+    """A record that the broker refuses. Its flight waits until it is known whether the record
+    arrived. Positions are in bytes.
 
     was_sent: an earlier attempt may have arrived. counts: what the record adds to its flight's
-    outcome. is_rejected: it adds to the rejected records there.
+    outcome. is_rejected: whether it counts as rejected there.
     """
 
     tp: TopicPartition
@@ -83,11 +84,11 @@ class Refusal:
 
     @property
     def end(self) -> int:
-        """The position after its last byte."""
+        """The position after the record's last byte."""
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record: it stays in its flight's outcome."""
+        """Notes that the brokers have the record, so that it stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
@@ -112,8 +113,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A batch that was just handed to the producer, so a broker may have it. intents: the sequences
-    of those that have records in it.
+    """A batch that was just handed to the producer, so that a broker may have it. intents: the
+    sequence numbers of the intents that have records in the batch.
     """
 
     tp: TopicPartition
@@ -138,14 +139,16 @@ class Outbound:
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be pressed: nothing is waiting here, and the producer takes more."""
+        """Whether more may be pressed, because no batch is waiting here and the producer takes
+        more.
+        """
         return not self._queue and self._sink.has_room
 
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
     ) -> None:
-        """Takes over the batches that were pressed of these flights' intents (one outcome for each
-        flight).
+        """Takes over the batches that were pressed from the intents of these flights. `pressed` has
+        one outcome for each flight.
 
         sources: the data topic and its rejected topic.
         """
@@ -174,7 +177,7 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Those that came back go to the front of the queue, in
+        """Notes what became of parcels. Parcels that came back are put first in the queue, in their
         order.
         """
         settled = Settled({}, [])
@@ -197,7 +200,9 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """The parcel's halves, or nothing if it has one record, which becomes a refusal."""
+        """The parcel's halves. If the parcel has only one record, returns nothing, and the record
+        becomes a refusal.
+        """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
                 f"compression.type: the brokers do not take it for {parcel.tp.topic}; "
@@ -252,8 +257,8 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. It leaves out the record's bytes, because many large
-    records may be refused.
+    """The refusal of a parcel's only record. The refusal does not hold the record's bytes, because
+    many large records may be refused.
     """
     (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))

@@ -1,4 +1,4 @@
-"""From promised readings to batches: recipes, and a press for each that is in use."""
+"""Makes batches of promised readings. Keeps the recipes, and a press for each recipe in use."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Presses:
         kept: set[bytes],
         rejections: Rejections,
     ) -> None:
-        """kept: fingerprints of the recipes that durable intents name."""
-        # Seven arguments: what every press needs, and what is durable already.
+        """kept: the fingerprints of the recipes that are durable, because intents name them."""
+        # Seven arguments: what every press needs, and what is durable already
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -52,11 +52,11 @@ class Presses:
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def recipe(self, fingerprint: bytes) -> Recipe | None:
-        """A recipe that was learned, or that a durable intent names."""
+        """The recipe with this fingerprint, if it was learned or a durable intent names it."""
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
-        """Adds a recipe, such as one for what is read from now on."""
+        """Adds a recipe, for example one for the bytes that are read from now on."""
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
@@ -68,7 +68,9 @@ class Presses:
         changes.put_intents(new)
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """Marks intents: after a crash they are read back before any part is sent again."""
+        """Marks intents, so that after a crash the agent asks the brokers for their records before
+        it sends any part again.
+        """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
             changes.put_recipe(recipe)
@@ -87,7 +89,9 @@ class Presses:
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
-        """Where the records of readings would go: partition and first bytes, batch by batch."""
+        """Where the records of readings would go: for each batch, its partition and the positions
+        of its records.
+        """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
         for batch in pressed.batches:
@@ -128,7 +132,9 @@ class Presses:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Groups neighbours to press together: same recipe and moment; over-long lines stay alone."""
+    """Groups neighbours that are pressed together: those with the same recipe and moment of
+    reading. Over-long lines stay alone.
+    """
     group: list[Taken] = []
     for one in taken:
         if group and not _go_together(group[-1], one):

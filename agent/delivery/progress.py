@@ -1,19 +1,20 @@
-"""How far each file and each partition has come: what the checkpoint may pass.
+"""How far the delivery has come for each file and each partition, and what the checkpoint may pass.
 
     offsets   the last acknowledged offset of a partition; seals carry it
     floors    the offset of a partition below which no intent of the state has a record
 
 Offset and floor differ. A batch may be acknowledged while its intent is not passed yet, because
 another partition has not answered. A batch that was not acknowledged may have arrived nevertheless.
-Its offset may be lower than those of batches that were sent again since, for example after the
-producer's id was lost. To read back what became of intents, the agent begins at the floor:
+Its offset may be lower than the offsets of batches that were sent again later, for example after
+the producer's id was lost. To find the records of intents in a partition's log, the agent reads
+from the partition's floor on:
 
     if all intents are passed, the floor is the offset after the last acknowledged one
     otherwise, take the moment at which the producer got the first batch of an intent that is not
     passed yet: the floor is the offset after the last one that was acknowledged by then
 
-While an intent from before the agent's start is not passed, no floor moves, because this process
-does not know where the intent's records lie.
+If an intent was made before the agent started, this process does not know where the intent's
+records lie. So no floor moves until the checkpoint has passed all such intents.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ class Progress:
         before: Collection[int],
         topic_id: Callable[[str], str],
     ) -> None:
-        """before: sequence numbers of the intents from before the agent's start."""
+        """before: the sequence numbers of the intents that were made before the agent started."""
         self.offsets = dict(offsets)
         self.floors = dict(floors)
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        # by intent: the offsets below which it has no records
+        # by intent: for each partition the offset below which the intent has no record
         self._sent: dict[int, dict[TopicPartition, int]] = {}
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that were just sent, so brokers may have them. If a batch is sent again,
-        the note of the first time stays.
+        """Notes batches that were just sent, so that brokers may have them. If a batch is sent
+        again, the note from the first time stays unchanged.
         """
         for departure in departures:
             tp = departure.tp
@@ -66,9 +67,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds parts of intents from before the agent's start: each part replaces a piece of its
-        intent.
-        """
+        """Adds parts of intents that were made before the agent started, and then divided."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
@@ -80,7 +79,7 @@ class Progress:
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
-        """Moves every file's position over the flights that are done."""
+        """Moves every file's position past the flights that are done."""
         passed = Passed()
         for tracked in list(tracker.flying.values()):
             before = tracked.position
@@ -125,7 +124,9 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: intents, what to count, and files with their older positions."""
+    """What one checkpoint passed: intents, what to count, and files with their earlier
+    positions.
+    """
 
     def __init__(self) -> None:
         self.intents: list[int] = []
@@ -133,9 +134,7 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Removes the flights that are done from the front of a file's flights, and adds up what
-        they did.
-        """
+        """Removes a file's first flights as far as they are done, and adds up their outcomes."""
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)
             outcome = flight.outcome

@@ -7,8 +7,8 @@
 
 A record is known by its origin. Equal origins in one partition are repeats: the first counts, and
 every reader of the logs drops the others. If records of a file overlap in any other way, in one
-partition or in several, they were made in two ways, and readers count both: these bytes are
-doubtful.
+partition or in several, they were made in two different ways, and readers count both. Then their
+bytes are doubtful.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
     tops: for each record, the highest end among it and all records before it. So tops never fall,
-    though ends may.
+    although ends may fall.
     """
 
     first: Int64s
@@ -100,7 +100,7 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """Where an intent's records can lie, if it was sent by this recipe."""
+    """The partitions in which an intent's records can lie, if it was sent by this recipe."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -117,14 +117,17 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """Where records in a recipe's topics can lie if nobody knows the recipe they were sent by."""
+    """The partitions of a recipe's topics in which records can lie if nobody knows by which recipe
+    they were sent.
+    """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
 
 
 class Marks:
-    """For each partition and file, the end of what its readers have: the mark. Readers drop records
-    that end at or below it. After a gap in the log, a record may repeat one that readers have kept.
+    """For each partition and file, the mark: the end of the bytes that readers of the partition
+    have. Readers drop a record that does not end after the mark. After a gap in the log, a record
+    may repeat one that readers have kept.
     """
 
     def __init__(self) -> None:
@@ -132,7 +135,9 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that earlier records of a partition are gone, and nobody knows what they were."""
+        """Notes that earlier records of a partition are gone, and that nobody knows which records
+        these were.
+        """
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -149,7 +154,9 @@ class Marks:
 
 
 class Found:
-    """Owns what was found of the wanted bytes so far; memory grows with their records."""
+    """Owns the records of the wanted bytes that were found so far. Its memory grows with their
+    number.
+    """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
         """intents: in the order in which they were promised."""
@@ -185,9 +192,9 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that ends below earlier ones, even if it is the first copy and came
-        # late. In a partition with a gap every record is kept; repeats are dropped when there are
-        # many.
+        # Readers drop a record that ends before an earlier record's end, even if it is a first copy
+        # that came late. In a partition with a gap every record is kept; repeats are dropped when
+        # there are many.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -236,9 +243,8 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """The parts of an intent's range, in order; neighbours have different fates.
-
-    records: those of its file in this range or in a longer one.
+    """The parts of an intent's range, in order. Neighbouring parts have different fates. records:
+    the records of the intent's file in this range or in a longer one.
     """
     parts: list[Part] = []
     at = intent.first
@@ -255,7 +261,7 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome of records that arrived: the same as if they had been acknowledged.
+    """The outcome of records that arrived. It is the same as if they had been acknowledged.
 
     sources: the data topic and its rejected topic.
     """

@@ -1,4 +1,5 @@
-"""Records that a broker refuses: counted if an earlier attempt had arrived, else set apart.
+"""Records that a broker refuses: they are counted if an earlier attempt arrived, and otherwise
+declared lost or uncertain.
 
     refused, never sent before  lost: no broker has it, and none takes it
     refused, sent before        read back from its partition (search has the rules of waiting)
@@ -6,16 +7,17 @@
         not found               lost
         a hole in the log       uncertain
 
-"Sent before" means that the answer to an attempt was lost, or that the intent is from before the
-agent's start. A record counts as found if readers of the log keep it. Readers drop a record that
-comes after later records of its file; only an attempt that was under way for long can have put it
-there.
+"Sent before" means that the answer to an attempt was lost, or that the intent was made before the
+agent started. A record counts as found if readers of the log keep it. Readers drop a record that
+lies after later records of its file. Such a record comes from an attempt that was under way for
+long.
 
-Meanwhile the record's intent waits. The records behind it wait only for the transaction that marks
-the intent: without the mark, the agent would send the record again after a crash, the record would
-lie behind them, and readers would drop it. A lost or uncertain record is declared only in the
-transaction in which the checkpoint passes the intent. Until then, if the agent crashes, it may
-still read the record back and send it, and a broker may take it.
+Meanwhile the record's intent waits. The records after a refused one wait only for the transaction
+that marks its intent. Without the mark, the agent would send the refused record again after a
+crash. The record would then lie after the later ones, and readers would drop it. A lost or
+uncertain record is declared only in the transaction in which the checkpoint passes the intent.
+If the agent crashes before that transaction, it looks for the record again, may send it again, and
+a broker may take it.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 RECORDS_MAX = 10_000
-"""With this many undecided records nothing more is read."""
+"""If this many refused records are undecided, nothing more is read."""
 
 
 class Sought:
-    """Finds out which of some records the readers of their partitions have. Pure."""
+    """Finds out which of the wanted records the readers of their partitions have. Pure."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -88,7 +90,7 @@ class Refused:
         agent: int,
         wait_s: float,
     ) -> None:
-        """wait_s: how long an earlier attempt may still arrive after a later one was refused."""
+        """wait_s: for how long after a refusal an earlier attempt may still arrive."""
         self._tracker = tracker
         self._presses = presses
         self._progress = progress
@@ -119,7 +121,7 @@ class Refused:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether the records behind a refused one must still wait for its intent's mark."""
+        """Whether the records after a refused one must still wait until its intent is marked."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
@@ -133,7 +135,9 @@ class Refused:
                 self._set_apart(each, Certainty.LOST, "")
 
     def write(self, changes: Changes) -> None:
-        """Marks intents, before the checkpoint may pass them."""
+        """Marks the intents of refused records. The checkpoint may pass an intent only after
+        that.
+        """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())
         self._unmarked = {}
@@ -143,7 +147,9 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, and decides what can be decided; never waits."""
+        """Takes what the brokers have sent, and decides about each record of which enough is known;
+        never waits.
+        """
         if not self._searching and self._asked:
             self._begin(now)
         if not self._searching:
@@ -154,7 +160,9 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """What is to be declared now that the checkpoint passes these intents."""
+        """The ranges to declare lost or uncertain now, because the checkpoint passes these
+        intents.
+        """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
 
     def status(self, now: float) -> dict[str, object] | None:

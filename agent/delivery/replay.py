@@ -1,9 +1,10 @@
-"""Sends the promises from before the agent's start again, unchanged.
+"""Sends again, unchanged, what was promised before the agent started.
 
-An intent that cannot be replayed (bytes gone or changed, another program, given up by an operator)
-goes to the inquiry, together with all that was promised of the file behind it. The inquiry reads
-back what the brokers have of these intents before it sets anything apart. A file that cannot be
-opened right now is tried again later; until then its promises wait, and it is not read.
+Some intents cannot be replayed: their bytes are gone or changed, another program made them, or an
+operator gave them up. Such an intent, and all later intents of its file, are handed to the inquiry.
+The inquiry finds out which of their records the brokers have, before it declares anything lost or
+uncertain. A file that cannot be opened right now is tried again later; until then its promises
+wait, and it is not read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from skidway.agent.values.tracked import Flight
 
 
 class Replay:
-    """Owns the intents that were read from the state and are not on their way yet."""
+    """Owns the intents that were read from the state and are not sent again yet."""
 
     def __init__(
         self,
@@ -42,12 +43,12 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether no promise from before the agent's start waits any more."""
+        """Whether no intent that was made before the agent started waits any more."""
         return not self._waiting and not self._later
 
     @property
     def can_go_on(self) -> bool:
-        """Whether a promise that is not put off still waits."""
+        """Whether an intent still waits that is not put off."""
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
@@ -78,7 +79,7 @@ class Replay:
         try:
             found = proven_bytes(self._handles, tracked, intent)
         except Moved:
-            found = None  # the inquiry looks for the file's new place
+            found = None  # the inquiry looks for the place where the file lies now
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)
@@ -95,8 +96,8 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why the intent cannot be replayed, whatever its bytes are; None if that depends on its
-        bytes.
+        """Why the intent cannot be replayed, whatever the file's bytes are; None if only its bytes
+        can prevent it.
         """
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"

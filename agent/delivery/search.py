@@ -1,4 +1,5 @@
-"""One search of partitions' logs, from their floors to their high watermarks, in turns.
+"""Searches the logs of partitions once, from their floors to their high watermarks, a piece in each
+turn.
 
     begin     the partitions that the intents can have reached, from their floors on
     turn      takes what has arrived, never waits; over as soon as every byte was found
@@ -7,21 +8,22 @@
 
 While something is missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver what that process had handed
-to it. Producer ids do not fence these bytes off: a broker fences an id without a transaction in a
-partition only when a batch of the id's next epoch arrives there, and that batch would be the very
-record in question. TCP bounds the wait: the kernel tries a socket without a process again 8 times,
-over at most 103 s (tcp_orphan_retries), then gives up. A broker that has taken a request's bytes
-appends them before it answers later fetches, or dies with them. What it has appended lies below the
-high watermark once the high watermark has reached the log end of that time. So `wait_s` after the
-start of this process, nothing that the previous process sent can begin to arrive, and a high
-watermark that is asked for then has passed all that did arrive. If all of this fails, a batch may
-come still later. If the agent has sent its bytes again, the batch repeats records with the same
-origin, partition and time, and every reader drops it. If its bytes were declared lost, the audit
-shows more records than were counted.
+to it. Producer ids do not keep these bytes out. A broker refuses the old epoch of a producer id
+without transactions only once a batch with the id's next epoch has arrived in the partition. But
+the batch that is looked for would be that first batch. TCP bounds the wait: the kernel tries a
+socket without a process again 8 times, over at most 103 s (tcp_orphan_retries), then gives up. A
+broker that has taken a request's bytes appends them before it answers later fetches, or dies with
+them. What it has appended lies below the high watermark once the high watermark has reached the log
+end of that time. So once this process has run for `wait_s`, nothing more can arrive that the
+previous process sent. A high watermark that is asked for after that time has passed everything that
+did arrive. If these assumptions fail, a batch may arrive still later. If the agent has sent its
+bytes again, the batch repeats records with the same origin, partition and time, and every reader
+drops the batch. If its bytes were declared lost, the audit shows more records than were counted.
 
-While brokers are away, the search waits and decides nothing. If a log no longer holds all records
-from the floor on (expired, cut off, damaged, or not allowed to be read), a record that was not
-found may have been there. The search reports such a hole, and the missing bytes are uncertain.
+While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
+read all records from the floor on: records were deleted, cut off or damaged, or the agent may not
+read them. Then a record that was not found may have been there. The search reports such a hole, and
+the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns the findings about the wanted records, from the first record read to the last decision.
+    """Owns what was found about the wanted records, from the first record read to the last
+    decision.
 
     The object is used again: `is_over` is true before `begin` and after `end`.
     """
@@ -106,7 +109,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets everything, and reads from these floors on."""
+        """Forgets the search before, and reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -116,7 +119,7 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Ends the search: everything is decided."""
+        """Ends the search, because everything is decided."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()

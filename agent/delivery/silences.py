@@ -8,7 +8,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Silences:
-    """Since when each partition waits for an acknowledgement (monotonic seconds)."""
+    """Owns since when each partition waits for an acknowledgement (monotonic seconds)."""
 
     def __init__(self) -> None:
         self._since: dict[TopicPartition, float] = {}
@@ -19,7 +19,9 @@ class Silences:
         answered: Collection[TopicPartition],
         now: float,
     ) -> None:
-        """waiting: partitions with batches on their way; answered: those that had an answer."""
+        """waiting: the partitions with unacknowledged batches; answered: the partitions that had an
+        answer.
+        """
         for tp in self._since.keys() - set(waiting):
             del self._since[tp]
         for tp in waiting:

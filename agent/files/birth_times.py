@@ -1,8 +1,9 @@
 """The time at which an inode was made distinguishes a file from the next one that gets its inode.
 
-The kernel gives the inode of a deleted file to the next one; ext4 gives it at once. statx(2) says
-when the inode was made, on ext4, XFS, Btrfs, F2FS, ZFS and tmpfs; Python's os.stat does not show it
-on Linux. If the C library, the kernel or the file system has no such time, the answer is None.
+The kernel gives the inode of a deleted file to a new file; on ext4 already the next new file gets
+it. On ext4, XFS, Btrfs, F2FS, ZFS and tmpfs, statx(2) says when the inode was made. Python's
+os.stat does not show this time on Linux. If the C library, the kernel or the file system has no
+such time, the answer is None.
 """
 
 from __future__ import annotations
@@ -50,6 +51,6 @@ def _born(directory: int, path: bytes, flags: int, inode: int | None) -> int | N
     if not mask & _STATX_BTIME:
         return None
     if inode is not None and _INODE.unpack_from(buffer, _INODE_AT)[0] != inode:
-        return None  # another file lies there by now
+        return None  # by now another file lies at the path
     seconds, nanoseconds = _BIRTH.unpack_from(buffer, _BIRTH_AT)
     return int(seconds) * 1_000_000_000 + int(nanoseconds) or None

@@ -1,4 +1,4 @@
-"""How file ids begin: at byte 0 of a new file, or at the first new byte of a file that is known."""
+"""How file ids begin: at byte 0 of a new file, or at the first new byte of a known file."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Births:
     ) -> TrackedFile | None:
         """Begins a new file at its first byte; None if it cannot be read.
 
-        old: the known file with the same inode or bytes. may_double: how many of the new file's
-        first bytes may have been delivered as bytes of the old one.
+        old: the known file with the same inode or the same bytes. may_double: how many of the new
+        file's first bytes may have been delivered already, as bytes of the old file.
         """
         new = self._begin(sighting, self.open(sighting), Mark(0, 0), (), old)
         if new is not None and old is not None and may_double:
@@ -51,7 +51,9 @@ class Births:
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """Begins a file id at the highest position whose prefix is proven to be what was read."""
+        """Begins a file id at the highest position before which the bytes are proven to be those
+        that were read.
+        """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)
         mark = Mark(proven.position, proven.crc)
@@ -71,7 +73,7 @@ class Births:
         found = sighting.found
         try:
             handle = open_at(self._host, found.real_path, found.key)
-            if handle is None:  # rotated between the scan and now
+            if handle is None:  # it was renamed after the scan
                 path = self._host.find(os.path.dirname(found.real_path), found.key)
                 handle = None if path is None else open_at(self._host, path, found.key)
             if handle is None:

@@ -1,10 +1,10 @@
 """Finds the known file that became a compressed generation, and reads on in that generation.
 
-A compressed file has another inode than the plain one, which is gone. The agent recognises it by
-its first plain bytes, by the plain bytes before the read position, and by the time of change, which
-most programs copy. From then on the compressed file is the place of the known file; positions count
-plain bytes, so nothing is read twice. While the plain file is still there, compression is under
-way, and the agent reads the plain file.
+A compressed file has another inode than the plain one, which is gone. The agent recognises the
+compressed file by its first plain bytes, by the plain bytes before the read position, and by its
+time of change, which most compressing programs copy from the plain file. From then on the agent
+reads the known file in the compressed one. Positions count plain bytes, so nothing is read twice.
+While the plain file is still there, compression is under way, and the agent reads the plain file.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""A file that cannot be decompressed this long after its last change is taken as damaged for
-good.
+"""If a file cannot be decompressed this long after its last change, it counts as damaged for good.
 """
 
 
 class Compression:
-    """Owns nothing: it moves known files, and `births` notes the files that cannot be opened."""
+    """Owns no state: it changes known files, and `births` notes the files that cannot be opened."""
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
         self._host = host
@@ -44,9 +43,9 @@ class Compression:
         return is_decompressed(path) and self._host.look(plain) is not None
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
-        """Looks for the known file that became this one. SAME: the known file lies there from now
-        on. UNKNOWN: the compressed file cannot be read yet; it is listed as unreadable and looked
-        at again.
+        """Looks for the known file that became this one. SAME: the known file was found, and is
+        read in this file from now on. UNKNOWN: the compressed file cannot be read yet. It is listed
+        as unreadable, and looked at again.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

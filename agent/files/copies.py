@@ -1,9 +1,10 @@
-"""Copies of logs: what `copytruncate` or a person makes, under a name that rotation could give.
+"""Copies of logs, which `copytruncate` or a person makes under a name that rotation could give.
 
-A file with such a name is compared with the files that were born at the log's path: by the bytes
-that were read of them or, if it is shorter, by its first and last bytes. The agent leaves a copy
-alone if it reads the original in its place, or if the copy has no more bytes than were read of the
-original. If the original was truncated since, the agent reads the rest from the copy.
+A file with such a name is compared with the files that were born at the log's path. It is a copy of
+one of them if it has the bytes that were read of that file. If it is shorter than these bytes, only
+its own first and last bytes are compared. The agent does not read a copy if it reads the original
+at the original's place, or if the copy has no more bytes than were read of the original. If the
+original was truncated before all of it was read, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ ORIGINALS_MAX = 16
 """A copy is compared with at most this many file ids that were born at a path."""
 
 _Content = tuple[int | None, int, int]
-"""What stays the same while nobody changes a file: birth (ns), size, time of change (ns)."""
+"""Values that do not change while nobody changes the file: birth (ns), size, time of change
+(ns).
+"""
 
 
 class Copies:
-    """Owns which files were born at each path, and which copies are left alone."""
+    """Owns which files were born at each path, and which copies are not read."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -33,7 +36,7 @@ class Copies:
         self._left_alone: dict[FileKey, _Content] = {}
 
     def remember(self, tracked: TrackedFile) -> None:
-        """Adds a file id that begins, or that is known from before the agent's start."""
+        """Adds a file id that is new, or that was known before the agent started."""
         for path in origins(tracked):
             born_at = self._born_at.setdefault(path, [])
             born_at.append(tracked)
@@ -47,7 +50,7 @@ class Copies:
                 self._born_at[path] = others
 
     def forget_gone(self, there: set[FileKey]) -> None:
-        """Forgets the copies left alone that are not among these files."""
+        """Forgets the unread copies that are not among these files any more."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> list[TrackedFile]:
@@ -55,8 +58,8 @@ class Copies:
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy of the one at a path, and has no bytes that are not read
-        there.
+        """Whether a file is a copy of the file at a path, and all its bytes are read from that
+        file.
         """
         if self._is_known(found):
             return True
@@ -69,22 +72,24 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """How many bytes of the original were read, or lie at the path to be read."""
+        """How many bytes of the original were read, or can be read at the path."""
         if original.length is not None:
             return original.length
         there = self._host.look(base)
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy with unread bytes that a truncation at a path cut off."""
+        """Whether a file is a copy that holds unread bytes, which a truncation at the path cut
+        off.
+        """
         if self._is_known(found):
             return False
         original, _ = self.original_of(found, base)
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """(the original among the files born at a path; how sure it is that the found one has its
-        bytes).
+        """(the file born at the path of which `found` may be a copy; how sure it is that `found`
+        has its bytes).
         """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:

@@ -1,7 +1,8 @@
 """Compressed generations, read as the plain files that they hold.
 
-Positions count plain bytes. Reading goes forward; to go back, it begins again at the first byte.
-Only the first bytes and those that were read last are kept.
+Positions count plain bytes. A file can only be decompressed forwards. To go back, it is
+decompressed again from its first byte. Only its first bytes and the bytes that were read last are
+kept.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def is_decompressed(path: str) -> bool:
 
 
 def begins_compressed(path: str, head: bytes) -> bool:
-    """Whether the first bytes, too, show that the file is compressed: some programs give such names
-    to plain files.
+    """Whether the first bytes show that the file is compressed. The name does not prove it, because
+    some programs give such names to plain files.
     """
     return head.startswith(_FORMATS[os.path.splitext(path)[1]].magic)
 
@@ -92,7 +93,7 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many plain bytes there are from here on; raises OSError above `most`."""
+        """How many plain bytes follow; raises OSError if there are more than `most`."""
         total = 0
         while part := self.read(_CHUNK):
             total += len(part)

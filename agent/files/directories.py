@@ -1,4 +1,4 @@
-"""Directories, each listed at most once in a look through everything."""
+"""Directories. A look through everything lists each of them at most once."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Directories:
         return by_inode.get(inode)
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file among the names of a directory; None if it was not there.
-
-        Raises OSError if that cannot be known. A file may have come or gone since the listing.
+        """The path of a file among the names of a directory; None if the directory did not have it
+        when it was listed. The file may have come or gone since then. Raises OSError if the
+        directory cannot be listed.
         """
         name = self.name_of(directory, key.inode)
         if name is None:
@@ -62,4 +62,4 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        return self._host.find(directory, key)  # renamed since, or one of several links
+        return self._host.find(directory, key)  # the file was renamed since, or has several names

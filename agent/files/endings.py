@@ -18,25 +18,30 @@ CHANGED: Final = "the bytes before the position are others than were read"
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""If a file vanishes unseen, none of its bytes is lost if all of them were promised, and if it had
-stood still for at least STILL_S and for STILL_FACTOR times the time during which nobody looked.
+"""A file may vanish while nobody looks. It then counts as read to its end if two things hold. All
+bytes that it had at the last look were promised. And at that look it had been unchanged for at
+least STILL_S, and for at least STILL_FACTOR times the time that passed until it was found gone.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The clock was set if its time moved by this much more or less than the time that has passed."""
+"""If the clock's time moved by this much more or less than the time that has passed, the clock was
+set.
+"""
 
 WATCH_ENDED_S: Final = 86_400.0
-"""For this long, every look still checks a finished file that no pattern leads to."""
+"""For this long after a file was finished, every look still checks it, even if no pattern leads to
+it.
+"""
 
 
 class Endings:
-    """Owns which file ids have ended, and when the looks were."""
+    """Owns which file ids have ended, and the times of the looks."""
 
     def __init__(self, handles: Handles, known: KnownFiles, news: News) -> None:
         self._handles = handles
         self._known = known
         self._news = news
-        self.ended: dict[int, TrackedFile] = {}  # those that are not closed yet
+        self.ended: dict[int, TrackedFile] = {}  # file ids that are not closed yet
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check it
         self._now = 0.0
         self._now_ms = 0
@@ -45,8 +50,8 @@ class Endings:
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
-        """Takes over the file ids that had ended before the agent started. since: the time of each
-        topic's last seal, ms.
+        """Takes over the file ids of files that were finished before the agent started. since: the
+        time (ms) of each topic's last seal.
         """
         self._since = dict(since)
         for tracked in self._known.files.values():
@@ -54,7 +59,7 @@ class Endings:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time; at the first look all finished files count as finished lately."""
+        """Notes the time. At the first look, all finished files count as finished lately."""
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
             self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
@@ -75,14 +80,14 @@ class Endings:
         self._handles.drop(tracked.file)
 
     def lose(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends a file id, and declares that an unknown number of its bytes was not read."""
+        """Ends a file id, and declares that an unknown number of the file's bytes was not read."""
         tracked.tally.lost += max(tracked.size - tracked.promised, 0)
         self._news.lose(tracked, reason)
         self.end(tracked)
 
     def vanish(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends the id of a file that is gone. Its unread bytes are lost, unless it can have had
-        none.
+        """Ends the id of a file that is gone. Declares its unread bytes lost, unless it cannot have
+        had any.
         """
         if self._stood_still(tracked):
             self.end(tracked)
@@ -101,16 +106,18 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether no copy can appear any more that would have to be compared with it."""
+        """Whether the file id may be forgotten, because no copy can appear any more that would have
+        to be compared with it.
+        """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
         )
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
-        """Whether the file was at rest for so long that no unseen bytes can have come to it.
-
-        If rotation was at work since, other files may have gone with this one: then the answer is
-        no. If the clock was set, nobody knows how long the file was at rest before that.
+        """Whether the file had not changed for so long that nobody can have written more to it
+        unseen. If rotation was at work since the last look, other files may have vanished with this
+        one, and the answer is no. If the clock was set, nobody knows how long the file had not
+        changed before that.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:

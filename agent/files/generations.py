@@ -46,7 +46,9 @@ class Generation(NamedTuple):
 
 @lru_cache(_CACHED)
 def generation(name: str) -> Generation | None:
-    """What a file's name (without directories) says; None for names that no rotation gives."""
+    """Which names a file's name (without directories) may be a generation of; None for names that
+    no rotation gives.
+    """
     compressed = _COMPRESSED.fullmatch(name)
     plain = name if compressed is None else compressed["name"]
     bases = dict.fromkeys(_bases(plain))
@@ -71,8 +73,8 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The names that are left without the parts that mark a generation: first without such parts at
-    the end of the name, then without those before its ending.
+    """The names that are left when the parts that mark a generation are removed: first the names
+    without such parts at the end, then the names without such parts before the file extension.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)

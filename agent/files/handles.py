@@ -1,4 +1,6 @@
-"""Open files, bounded: the least recently used is closed when another one is needed."""
+"""Open files, of which there is a limited number: if another file is needed, the least recently
+used one is closed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from skidway.agent.files.host import Handle, Host, Status
 from skidway.agent.values.tracked import TrackedFile
 
 OLDEST = 1_000
-"""How many of the oldest files are searched for one that can be opened again."""
+"""How many of the least recently used files are searched for one that can be opened again."""
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -48,7 +50,7 @@ class Handles:
         if handle is None:
             raise Moved(tracked.location)
         if tracked.birth.born_ns is None:
-            tracked.verified = False  # while it was not open, another file may have got its inode
+            tracked.verified = False  # another file may have got its inode meanwhile
         self.keep(tracked.file, handle)
         return handle
 
@@ -89,7 +91,9 @@ class Handles:
                 self._close_oldest()
 
     def _close_oldest(self) -> None:
-        """Closes the oldest that still has a name: a deleted file cannot be opened again."""
+        """Closes the least recently used file that still has a name, because a deleted file cannot
+        be opened again.
+        """
         oldest = list(islice(self._open, OLDEST))
         file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])
         self._open.pop(file).close()

@@ -1,4 +1,5 @@
-"""What became of the files that lay at a path: read, left alone, or declared.
+"""Decides about the files that lay at a path since the last look: each is read, not read, or
+declared.
 
 `rotations` has the rules, and calls this for each path of a directory that it looks into.
 """
@@ -36,8 +37,8 @@ class Known(Protocol):
         ...
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether what lies at a path is another file under the inode of a deleted one, and none of
-        the files beside it (paths) is a copy of the deleted one.
+        """Whether the found file is another file with the inode of a deleted one, and none of the
+        files at the paths `beside` is a copy of the deleted one.
         """
         ...
 
@@ -46,11 +47,15 @@ class Known(Protocol):
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that is read where it lies, or that was read."""
+        """Whether a found file is a copy of a file that was read, or that is read at its own
+        place.
+        """
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy with unread bytes that a truncation at a path cut off."""
+        """Whether a found file is a copy that holds unread bytes, which a truncation at the path
+        cut off.
+        """
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
@@ -78,14 +83,14 @@ class Adopts(Protocol):
     """Finds out which known file a compressed one holds."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet; a later look finds
-        out. index: of the source. may_begin: as in `Sighting`.
+        """SAME: it holds a known file, which is read there from now on. UNKNOWN: nobody knows yet;
+        a later look finds out. index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
 
 
 class History:
-    """Owns nothing: the look and the tracker have what is known."""
+    """Owns no state: all that is known belongs to the look and to the tracker."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -94,7 +99,9 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Judges every path with generations beside it; returns new names that were not judged."""
+        """Judges every path with generations beside it. Returns the new names that were not
+        judged.
+        """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
         for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
@@ -160,8 +167,8 @@ class History:
                 look.unknown.add(member.inode)
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
-        """Whether at the last look a compressed file was not there or was being written, or nobody
-        knew which file it holds.
+        """Whether a compressed file is to be looked at: at the last look it was not there, or was
+        being written, or nobody knew which file it holds.
         """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
@@ -187,15 +194,14 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file is still there: then the agent reads the plain one."""
+        """Whether the plain file is still there. Then the agent reads the plain file."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether younger files than the newest known one may be gone.
-
-        A file at a path where no look has found anything may be known from an event.
+        """Whether files may be gone that were younger than the newest known one. If no look has
+        found a file at the path, the agent may still know one from an event.
         """
         before = look.before.get(base)
         if before is None:
@@ -211,8 +217,8 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether one of the younger generations is gone: generations are numbered from the newest
-        on, and a number is missing.
+        """Whether a generation younger than the newest known file is gone. Generations are numbered
+        from the newest on, so a missing number shows it.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)
@@ -236,9 +242,9 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether the file lay under the same name before. The answer is no for a copy with bytes
-        that a truncation cut off, because the agent may notice the truncation later than the copy
-        that was made before it.
+        """Whether the file lay under the same name at the last look. For a copy with bytes that a
+        truncation cut off, the answer is no: the copy was made before the truncation, so a look may
+        have seen the copy and not yet the truncation.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -256,9 +262,9 @@ class History:
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file was made after the one at the path: then it was not rotated from there.
-        Nobody can tell after the clock was set back, or if the one at the path is an old file that
-        came from another path.
+        """Whether a file was made after the file at the path, so that it was not rotated from
+        there. Nobody can tell if the clock was set back, or if the file at the path is an old file
+        that came from another path.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None
@@ -269,7 +275,7 @@ class History:
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file lay there before the last look, and not at the path itself."""
+        """Whether a file existed before the last look, and did not lie at the path itself then."""
         since_ns = look.since_ms(index) * 1_000_000
         if found.changed_ns < since_ns:
             return True
@@ -278,8 +284,8 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares a file that was left alone because it is old, if its age is uncertain: its time
-        of change was set back, or the clock was set back while nobody looked.
+        """If a file was not read because it seems old, and its age is uncertain, declares it. The
+        age is uncertain if the file's time of change or the clock was set back while nobody looked.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
@@ -293,8 +299,8 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """Files that were rotated to names, or into directories, that rotation is not known to
-        use.
+        """Files that were rotated to names that rotation is not known to give, or into other
+        directories.
         """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]
@@ -373,13 +379,15 @@ class History:
         return name if None in births or births[0] == births[1] else None
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
-        """Whether a compressed file holds a known one: compressing keeps the time of change."""
+        """Whether a known file has the time of change of a compressed one, which compressing keeps.
+        Then the compressed file holds the known one.
+        """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
-    """Names in a directory by the path that they were rotated from."""
+    """The names in a directory, grouped by the path that they were rotated from."""
     groups: dict[str, dict[str, Member]] = {}
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member

@@ -20,7 +20,7 @@ class Status(NamedTuple):
     """A file's state now. links: 0 if it has lost its last name. changed_ns: when its content last
     changed.
 
-    born_ns: when its inode was made; None if the file system does not report it.
+    born_ns: when its inode was made; None if the file system does not report this time.
     """
 
     key: FileKey
@@ -32,8 +32,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What the patterns found. unreadable: (path, reason) of what could not be looked into; dead:
-    those of these paths that are links leading nowhere.
+    """What the patterns found. unreadable: (path, reason) for each path that could not be looked
+    into. dead: the unreadable paths that are links which lead nowhere.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Handle(Protocol):
         ...
 
     def where(self) -> str:
-        """Where it lies now, after any number of renames; "" if unknown."""
+        """Where the file lies now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -75,7 +75,9 @@ class Host(Protocol):
         ...
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is none, or it cannot be looked at."""
+        """The regular file at a path; None if there is no regular file, or if it cannot be looked
+        at.
+        """
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:
@@ -90,8 +92,8 @@ class Host(Protocol):
         ...
 
     def changed(self, directory: str) -> int:
-        """When a directory last gained or lost a name, ns. Raises OSError, also if no file in it
-        can be looked at.
+        """When a directory last gained or lost a name, ns. Raises OSError, for example if no file
+        in it can be looked at.
         """
         ...
 

@@ -12,8 +12,8 @@ from skidway.agent.files.unreadable import Unreadable
 
 @dataclass(frozen=True, slots=True)
 class HostFiles:
-    """The owners of what is known: files with ids, files without, places that cannot be read, and
-    what is to be written down.
+    """The owners of what is known: of files with ids, of files without ids, of places that cannot
+    be read, and of the news that the state has to keep.
     """
 
     known: KnownFiles

@@ -37,7 +37,9 @@ class KnownFiles:
     # --- which there are ----------------------------------------------------------------------
 
     def add(self, tracked: TrackedFile) -> None:
-        """Adds a file id, new or known from before; the newest of an inode comes last."""
+        """Adds a file id, a new one or one from the state. The newest file id of an inode must be
+        added last.
+        """
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
         self._moved_to.pop((tracked.birth.key, None), None)  # the inode was given to this one
@@ -110,9 +112,7 @@ class KnownFiles:
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
         """The path where the file lies; None if it is gone. If the file is not held open, reads its
-        directory once more before it says so.
-
-        Raises OSError if that cannot be known.
+        directory once more before it answers None. Raises OSError if the answer cannot be known.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -150,13 +150,13 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """Where the file lies by what this look has listed; "" if unknown."""
+        """Where the file lies according to the listings of this look; "" if unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # other code reports the directory if files there may be unread
+            path = None  # other code reports the directory if need be
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)
@@ -174,7 +174,7 @@ class KnownFiles:
     def where(self, key: FileKey, born_ns: int | None) -> str:
         """Where a known file lies, in whatever directory; "" if unknown.
 
-        A file that was compressed since is also found by its former key and birth.
+        If a file was compressed, it is also found by its former key and birth.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)
@@ -211,12 +211,12 @@ class KnownFiles:
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether the found file is another one with a deleted file's inode, and not a truncated
-        file.
+        """Whether the found file is another file that got a deleted file's inode, and not the known
+        file after a truncation.
 
         The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. A truncated file has other bytes too, but then a copy of its old bytes may lie
-        beside it.
+        held open. A truncated file also has other bytes than were read, but then a copy of its old
+        bytes may lie beside it.
         """
         old = self.replaced.get(found.path)
         if old is None:

@@ -26,9 +26,8 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether what was found is the known file; reads its bytes if the answer depends on them.
-
-    Raises OSError if they cannot be read.
+    """Whether the found file is the known file. Reads its bytes if the answer depends on them;
+    raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -45,8 +44,8 @@ def compare(
 
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether a file has the bytes that were read of another file, or, if none were read, the
-    other's first bytes.
+    """Whether a file has the bytes that were read of another file; if none were read, whether it
+    has the first bytes of that file.
 
     Raises OSError; FileNotFoundError if there is no such file.
     """
@@ -62,8 +61,8 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     """Whether a file holds nothing but the first bytes of another one.
 
-    Compares the found file's first bytes, and also its last ones if the other file is still at its
-    place. Raises OSError.
+    Compares the found file's first bytes. If the other file is still at its place, compares the
+    found file's last bytes as well. Raises OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
@@ -87,7 +86,7 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """As `has_bytes_of`; True if nobody can know, False if there is no file."""
+    """As `has_bytes_of`, but True if nobody can know, and False if there is no file."""
     try:
         return has_bytes_of(host, path, old)
     except FileNotFoundError:
@@ -97,7 +96,8 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The file's new key, if it is still there and only its file system's device number changed.
+    """The file's new key, if the file is still there and only the device number of its file system
+    changed.
 
     The kernel numbers disks as it finds them, and some file systems at each mount, so a restart of
     the machine may renumber every file. If nothing was read of the file, only its birth proves that

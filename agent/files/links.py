@@ -1,9 +1,11 @@
-"""Links that lead into another directory since the last look, as after a deploy or a new day.
+"""Links that lead into another directory than at the last look, for example after a deployment or
+at the start of a new day.
 
-A link may have led to other files in between: `latest.log` led to `2026-11-19/app.log`, now leads
-to `2026-11-21/app.log`, and nobody looked on the 20th. The agent looks for such files in the
-directories beside, under names (also rotated ones) of the shape that both targets have. If the
-targets differ in shape, nobody knows where to look, and the agent declares that.
+A link may have led to other files in between. For example, `latest.log` led to
+`2026-11-19/app.log`, now leads to `2026-11-21/app.log`, and nobody looked on the 20th. The agent
+looks for such files in the neighbouring directories, under names that differ from both targets'
+names only in numbers, and under the names that rotation gives to these. If the targets differ in
+shape, nobody knows where to look, and the agent declares that.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from skidway.agent.values.found import Found
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000
-"""Most levels and directories that are looked through."""
+"""The most levels, and the most directories, that are looked through."""
 
 ID_LENGTH_MIN: Final = 8
 """A shorter name of a directory may be part of a file's name by chance."""
@@ -39,8 +41,8 @@ class Links:
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Each link that leads into another directory now, with the paths at which files from
-        between the two looks may lie; None if nobody knows such paths.
+        """Each link that leads into another directory now, and the paths of files to which it may
+        have led between the two looks; None if nobody knows such paths.
         """
         led = {}
         for path, found in lay.items():
@@ -53,8 +55,8 @@ class Links:
         self._led.update(led)
 
     def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
-        """Links that lead nowhere now, and where they led. A link is forgotten when the directory
-        that it led into is gone.
+        """Links that lead nowhere now, and where they led before. A link is forgotten when the
+        directory that it led into is gone.
         """
         for path, real_path in list(self._led.items()):
             if path in lay or path == real_path:
@@ -94,7 +96,7 @@ class Links:
         try:
             return [name for name, _ in self._directories.names(directory)]
         except OSError:
-            return []  # it is no directory, or went away
+            return []  # it is no directory, or was deleted
 
     def _below(self, directory: str) -> list[str]:
         return [os.path.join(directory, name) for name in self._names(directory)]

@@ -1,4 +1,4 @@
-"""One look of `rotations`: its moment, each directory as it is now, and all that it found."""
+"""One look of `rotations`: its time, each directory as it is now, and all that the look found."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""A generation that changed after the last look may have a time of change that is this much earlier
-than the look.
+"""If a generation changed after the last look, its time of change may still be earlier than that
+look, by up to this much.
 """
 
 STEP_MS: Final = 100
@@ -25,9 +25,9 @@ set: the two are not read at the same moment.
 
 @dataclass(slots=True)
 class Findings:
-    """What a look found. generations: each with its source and the path it was rotated from.
-    unreadable, passing: (topic, directory, reason); passing: directories that a later look can
-    judge.
+    """What a look found. generations: each with its source and the path that it was rotated from.
+    unreadable, passing: (topic, directory, reason). The directories in `passing` can be judged by a
+    later look.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -38,8 +38,8 @@ class Findings:
     def miss(
         self, source: TailedSource, path: str, reason: str, found: Found | None = None
     ) -> None:
-        """Notes that generations of a path were not read, or may not have been. found: one of them,
-        if the clock was set back since the last seal.
+        """Notes that generations of a path were not read, or may not have been. found: one of these
+        generations, if the clock was set back after the last seal.
         """
         unseen = Unseen(source.topic, source.topic_id, path, reason, _oldest_ms(found))
         for index, each in enumerate(self.unseen):
@@ -54,10 +54,10 @@ class Findings:
 class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
-    lay: what lay at the meant paths. anchors: the newest known files of meant paths where nothing
-    lay. seen: all that a rotation would change. restless: the later looks during which names came
-    and went. unknown: inodes of compressed files of which nobody could tell yet whether they hold
-    known files.
+    lay: what lay at the meant paths. anchors: for meant paths where nothing lay, their newest known
+    files. seen: all that a rotation would change. restless: the looks after it during which names
+    came and went. unknown: the inodes of compressed files that may hold known files; nobody could
+    tell yet.
     """
 
     changed_ns: int | None = None
@@ -75,8 +75,8 @@ class Place:
 class Moment:
     """This look, through all directories.
 
-    reborn: paths at which another file lies under the same inode; truncated: paths at which the
-    same file has lost its bytes, so that copies of them may lie beside it.
+    reborn: paths at which another file lies that has the same inode. truncated: paths at which the
+    same file has lost its bytes; copies of these bytes may lie beside it.
     """
 
     sources: Sequence[TailedSource]
@@ -94,7 +94,7 @@ class Look:
     since: by topic, the time (ms) that counts as the last look when the agent starts. before_ms:
     the time of the last look, if the directory is new in this look. before: what lay at each path,
     or its anchor. names_here: the names that the patterns found. others: unknown files, by
-    directory. unresolved: paths whose known files may lie in compressed ones that nobody could look
+    directory. unresolved: paths whose known files may be in compressed files that nobody could look
     into yet.
     """
 
@@ -114,8 +114,8 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """All that a rotation would change there. It includes times of birth, because the newest
-        file may have the inode of a deleted one.
+        """All that a rotation would change in the directory. It includes times of birth, because
+        the newest file may have the inode of a deleted one.
         """
         names = ((name, member.inode) for name, member in self.members.items())
         here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
@@ -129,13 +129,15 @@ class Look:
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file lay there at the last look: then it was being compressed."""
+        """Whether the plain file lay there at the last look, so that it was being compressed
+        then.
+        """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path leads to another file than at the last look, and to one that was there
-        at that time.
+        """Whether the path leads to another file than at the last look, and this other file existed
+        already at the last look.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):
@@ -143,8 +145,8 @@ class Look:
         return here.born_ns < self.looked_ms(index) * 1_000_000
 
     def is_made_since(self, found: Found) -> bool:
-        """Whether the inode is younger than the last look: the kernel gives a deleted file's inode
-        to the next one, and rotation may give that file the deleted file's name.
+        """Whether the inode is younger than the last look. The kernel may give a deleted file's
+        inode to a new file, and rotation may give the new file the deleted file's name.
         """
         place, moment = self.place, self.moment
         if found.born_ns is None or place.looked_ms < 0:
@@ -162,7 +164,7 @@ class Look:
     @property
     def was_set_back(self) -> bool:
         """Whether the wall clock was set back since the last look of this run. If so, a file that
-        was made later may have an earlier time.
+        was made later may have an earlier time of birth.
         """
         place, moment = self.place, self.moment
         elapsed_ms = (moment.now - place.looked_s) * 1000
@@ -176,7 +178,7 @@ class Look:
             return min(place.looked_ms, now_ms - elapsed_ms)
         first = self.since.get(self.moment.sources[index].topic, now_ms)
         if self.before_ms is not None:
-            first = self.before_ms  # nothing of the directory was known when the agent started
+            first = self.before_ms  # the directory was unknown when the agent started
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
@@ -184,7 +186,7 @@ class Look:
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
-        """Whether rotation is not known to put a file there."""
+        """Whether a path is none at which rotation is known to put files."""
         if is_meant(path, self.moment.sources):
             return False
         directory, name = os.path.split(path)

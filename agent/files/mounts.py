@@ -1,9 +1,10 @@
-"""Known files whose file system is not there: an agent may start before it is mounted.
+"""Known files whose file system is not mounted, for example because the agent started earlier.
 
-Such files are not gone, and nobody knows what lies beside them. So for an hour their directories
-count as unreadable. After that hour, missing files count as gone, and the agent declares them. It
-remembers for longer what it has read of them, also if a file system goes away while the agent runs:
-the file system may come back with the same files, which must not be read again.
+Such files are not gone, and nobody knows what lies beside them. So for the first hour their
+directories count as unreadable. After that hour, missing files count as gone, and the agent
+declares their unread bytes lost. It remembers for longer what it has read of them, because the file
+system may come back with the same files, and these must not be read again. This also covers a file
+system that is unmounted while the agent runs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from skidway.agent.files.likeness import renumbered
 from skidway.agent.values.tracked import TrackedFile
 
 MOUNT_WAIT_S: Final = 3_600.0
-"""How long a starting agent waits for a file system, which may have to be checked before it is
-mounted.
+"""How long a starting agent waits for a file system. Before it is mounted, the operating system may
+have to check it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
@@ -34,7 +35,7 @@ class Mounts:
         self._host = host
         self._away: dict[str, list[TrackedFile]] = {}  # by directory
         self._until: float | None = None
-        # by directory: when another device was first seen there
+        # by directory: when another device was first seen
         self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:
@@ -55,7 +56,9 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether its file system is not mounted where it lay, so that it may come back."""
+        """Whether another device lies where the file's file system was mounted, so that the file
+        may come back with it.
+        """
         if tracked.is_deleted:
             return False
         directory = os.path.dirname(tracked.location)
@@ -65,7 +68,9 @@ class Mounts:
         return now - self._elsewhere.setdefault(directory, now) < REMEMBERED_S
 
     def arrived(self, now: float) -> list[TrackedFile]:
-        """Files whose file system is there now, or is waited for no longer; the oldest first."""
+        """Files whose file system is mounted now, or for which the agent waits no longer; the
+        oldest first.
+        """
         if not self._away:
             return []
         if self._until is None:
@@ -75,7 +80,7 @@ class Mounts:
         return sorted(files, key=lambda tracked: tracked.birth.serial)
 
     def missing(self) -> Iterator[tuple[str, str]]:
-        """(topic, directory) of what is waited for."""
+        """(topic, directory) of each file that the agent waits for."""
         for directory, files in self._away.items():
             yield from {(tracked.birth.topic, directory) for tracked in files}
 

@@ -1,4 +1,4 @@
-"""What the tracker tells its owner, who writes it down: file ids that began, and what is lost."""
+"""What the tracker tells the loop, which writes it to the state: new file ids, and losses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since it was last taken. doubts: by topic, how often since the agent started
-    a file turned out to differ from what was read of it.
+    """What has changed since the last call of `take`. doubts: by topic, how often a file turned out
+    to differ from what was read of it, since the agent started.
     """
 
     born: list[TrackedFile] = field(default_factory=list)
@@ -47,7 +47,9 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges the losses of files of a topic that went at the same time for the same reason."""
+    """Merges the losses of files of one topic that were lost at the same time for the same
+    reason.
+    """
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []
     for each in ranges:

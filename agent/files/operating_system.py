@@ -21,7 +21,9 @@ _MAGIC_BYTES: Final = 8
 
 
 class OpenFile:
-    """A descriptor; reads are positional, so there is no cursor to lose."""
+    """A descriptor. Every read names its position, so the descriptor's own offset does not
+    matter.
+    """
 
     __slots__ = ("descriptor",)
 
@@ -42,7 +44,7 @@ class OpenFile:
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
 
     def where(self) -> str:
-        """Where it lies now, as the kernel says; "" if it has no name any more."""
+        """Where the kernel says that the file lies now; "" if it has no name any more."""
         try:
             path = os.readlink(f"/proc/self/fd/{self.descriptor}")
         except OSError:
@@ -125,7 +127,9 @@ class OperatingSystem:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
     def changed(self, directory: str) -> int:
-        """The directory's time of modification; an error if its files cannot be looked at."""
+        """The directory's time of modification. Raises OSError if the directory's files cannot be
+        looked at.
+        """
         return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
@@ -146,7 +150,7 @@ class OperatingSystem:
     def _found(
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
     ) -> Found | None:
-        """The file at a path. resolved: real directories, by the names that led there."""
+        """The file at a path. resolved: a cache of the real path of each directory."""
         try:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode):
@@ -156,7 +160,7 @@ class OperatingSystem:
             if is_link and os.path.islink(path):
                 scan.unreadable.append((path, "it is a link that leads nowhere"))
                 scan.dead.append(path)
-            return None  # or it went away in between
+            return None  # or it was deleted in between
         except OSError as error:
             scan.unreadable.append((path, error.strerror or str(error)))
             return None
@@ -188,8 +192,8 @@ class OperatingSystem:
         return DAMAGED if isinstance(size, OSError) else size
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
-        """The time of birth. It is asked for again when the inode has changed; a new file with the
-        same inode is such a change.
+        """The time of birth. Asks the operating system again if the inode has changed since. If a
+        new file has got the inode, that is such a change.
         """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:
@@ -202,8 +206,8 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether the file lies at a path. The path alone does not show it: a file's own name may end
-    like the mark that the kernel gives to deleted files.
+    """Whether the file lies at a path that the kernel named. The kernel marks the path of a deleted
+    file at its end, but a file's own name may end like this mark.
     """
     try:
         return os.path.samestat(os.stat(path), status)

@@ -31,7 +31,7 @@ class Pattern:
 
     @property
     def root(self) -> str:
-        """The directory above the first part with a wildcard; watched for events."""
+        """The directory above the first part with a wildcard. The agent watches it for events."""
         parts = self.text.split("/")
         fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
         return "/".join(parts[:fixed]) or "/"
@@ -63,7 +63,7 @@ class Pattern:
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
 
     def _excludes_all(self, path: str) -> bool:
-        """Whether a path, or everything that may lie below it, is left out."""
+        """Whether everything is left out that may lie at or below a path."""
         return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
 
 
@@ -114,7 +114,9 @@ def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
 def _walk_deep(
     base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
-    """Walks the directory itself and every directory below it, except those that lead back up."""
+    """Walks the directory itself and every directory below it, except links that lead back to a
+    directory above.
+    """
     try:
         status = os.stat(base)
     except (FileNotFoundError, NotADirectoryError):
@@ -138,7 +140,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:
-        if error.errno != errno.ELOOP:  # a circle of links leads to no file
+        if error.errno != errno.ELOOP:  # but a circle of links leads to no file
             unreadable.append((entry.path, error.strerror or str(error)))
         return False
 

@@ -1,4 +1,4 @@
-"""How many plain bytes compressed files hold. A thread reads each file whole to measure it."""
+"""How many plain bytes compressed files hold. To measure this, a thread reads each whole file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """Makes it from the operating system's answer."""
+        """Makes the value from the operating system's answer."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class PlainSizes:
-    """Owns each size, or the reason why there is none; the thread only hands them over."""
+    """Owns the size of each file, or the reason why it has no size. The thread only hands them
+    over.
+    """
 
     def __init__(self) -> None:
         self._found: dict[Content, int | OSError] = {}
@@ -43,7 +45,7 @@ class PlainSizes:
         return self._found.get(content)
 
     def learn(self, content: Content, size: int | OSError) -> None:
-        """Notes a size, or why there is none."""
+        """Notes a size, or why the file has no size."""
         if len(self._found) >= _KNOWN_MAX:
             self._found.clear()
         self._found[content] = size
@@ -76,7 +78,7 @@ class PlainSizes:
 
 
 def _measure(path: str, content: Content) -> int | None:
-    """The plain size; None if something else lies there by now."""
+    """The plain size; None if another file lies at the path by now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:
@@ -90,5 +92,5 @@ def _measure(path: str, content: Content) -> int | None:
 
 
 def not_yet() -> OSError:
-    """The error of opening a file whose plain size is still being measured."""
+    """The error that `open` raises for a file whose plain size is still being measured."""
     return OSError(errno.EAGAIN, "it is being decompressed")

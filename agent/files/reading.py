@@ -1,13 +1,13 @@
 """From tracked files to readings, in fair turns.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
-not keep the others waiting. Every read begins a little before the read position: if those bytes are
-not the ones that were read last time, the file is another one now (rewritten, or cut and grown
-again).
+not keep the others waiting. Every read begins a little before the read position. If the bytes there
+are not the ones that were read last time, the file is another one now: it was rewritten, or cut and
+has grown again.
 
-A reading ends with the last whole record. A last line without its end waits until the file stood
-still for `idle.flush.ms`. A line that does not end within READ_BYTES is scanned piece by piece, and
-only its head is kept.
+A reading ends with the last whole record. If a file's last line has no line end, the agent reads it
+only after the file has not changed for `idle.flush.ms`. A line that does not end within READ_BYTES
+is scanned piece by piece, and only its head is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 
 TURN_BYTES = 2 << 20
-"""The most bytes promised in one turn, over all files; the last reading may exceed it."""
+"""The most bytes of all files that are promised in one turn. The last reading of the turn may
+exceed this limit.
+"""
 
 TURN_FILES = 1000
 """The most files looked at in one turn."""
@@ -36,7 +38,7 @@ LONG_LINE_BYTES_MAX = 1 << 30
 """An endless line is cut after this many bytes; the length in an origin has 32 bits."""
 
 ACTIVE_S = 2.0
-"""For this long after a read, a file is looked at again without an event."""
+"""For this long after a read, the agent looks at the file again without an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ class FileReader:
         self._close_rotated_s = close_rotated_s
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
-        self._active: dict[int, float] = {}  # file: until when it is looked at again
-        self._due: dict[int, float] = {}  # file: when a last line or a closure is due
+        self._active: dict[int, float] = {}  # by file: until when it is looked at again
+        self._due: dict[int, float] = {}  # by file: when its last line or closure is due
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
@@ -94,7 +96,9 @@ class FileReader:
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
-        """Wakes the files that were read lately, and those with something due."""
+        """Wakes the files that were read lately, and the files whose last line or closure is
+        due.
+        """
         for file, until in list(self._active.items()):
             self._wake_file(file)
             if now >= until:
@@ -142,7 +146,7 @@ class FileReader:
                 return None
             found = self._bytes_of(tracked, handle, now)
         except Moved:
-            return None  # the next look finds the file's new place
+            return None  # the next look finds out where the file lies now
         except OSError as error:
             self._handles.drop(tracked.file)
             self._tracker.cannot_read(tracked, error)
@@ -161,7 +165,9 @@ class FileReader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Checks the evidence before the file is read on; ends the file id if there is doubt."""
+        """Checks that the file is the one that was read, before more of it is read; ends the file
+        id if there is doubt.
+        """
         status = handle.status()
         point = tracked.last_point
         reason = doubt(
@@ -181,7 +187,9 @@ class FileReader:
     def _bytes_of(
         self, tracked: TrackedFile, handle: Handle, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """(bytes, end position, their CRC, CRC of all before the end, tail) of the next reading."""
+        """(bytes, end position, CRC of the bytes, CRC of all bytes of the file before the end,
+        tail) of the next reading.
+        """
         if tracked.long_line is not None:
             return self._go_through(tracked, handle, tracked.long_line, now)
         body = self._read_behind_tail(tracked, handle, now)
@@ -207,7 +215,7 @@ class FileReader:
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
 
     def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
-        """The next bytes; None if the bytes before them are not the ones that were read."""
+        """The next bytes; None if the bytes before them are not the bytes that were read there."""
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
@@ -220,8 +228,9 @@ class FileReader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Notes size and time of change. Returns False if the file was cut. A new time of change
-        without growth is left for the next look, because a write sets the time before the size.
+        """Notes size and time of change. Returns False if the file was cut. If the time of change
+        is new and the file has not grown, the next look deals with it, because a write sets the
+        time before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -286,7 +295,9 @@ class FileReader:
         return at_limit or now - tracked.grown_at >= self._idle_flush_s
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """With nothing to read, notes when a last line or a closure becomes due by time alone."""
+        """Called when nothing can be read: notes when the last line or the closure becomes due if
+        nothing else happens.
+        """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
         elif tracked.rotated and tracked.size <= tracked.read_position:
@@ -303,8 +314,8 @@ class FileReader:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the first bytes are as before. A decompressed file is not checked, because nobody
-    writes to it.
+    """Whether the file's first bytes are still those that were read. A decompressed file is not
+    checked, because nobody writes to it.
     """
     if isinstance(handle, Decompressed):
         return True
@@ -313,7 +324,7 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the first bytes that are read are those that the file id was announced with."""
+    """Whether the bytes of a first reading are those with which the file id was announced."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

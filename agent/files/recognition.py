@@ -1,8 +1,8 @@
 """Decides what a file that lies on the host is: new, the same, a copy, another one, rewritten.
 
-A `Sighting` comes from a look (tracking), or from reading if the bytes are not those that were read
-before. One finding leads to the next: a compressed file to the file that it holds, a copy to its
-original, a replaced file to its successor.
+A `Sighting` comes from a look (tracking), or from the reader if a file's bytes are not those that
+were read before. One step leads to the next: from a compressed file to the known file that it
+holds, from a copy to its original, from a replaced file to its successor.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""How long a write may wait for its disk between setting the file's time and its size."""
+"""How long a write may wait for the disk after it has set the file's time and before it sets the
+size.
+"""
 
 
 class Recognition:
-    """Decides what a file that lies on the host is. Owns the paths at which another file, or a cut
-    one, was found since the last look.
+    """Decides what a file that lies on the host is. Owns the paths at which another file with the
+    same inode, or a cut file, was found since the last look.
     """
 
     def __init__(
@@ -64,15 +66,15 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
-        """Paths where another file had the inode since the last call, and paths where a file was
-        cut.
+        """Paths where, since the last call, another file was found with the known file's inode, and
+        paths where a file was cut.
         """
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Handles a file that is there, at a meant path or beside one."""
+        """Handles a file that was found, at a meant path or beside one."""
         found = sighting.found
         self._mind_unopened(sighting)
         tracked = self._known.at(found.key)
@@ -105,13 +107,15 @@ class Recognition:
             self.see(sighting)
 
     def adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """Whether a compressed file holds a known one, which lies there from now on."""
+        """Whether a compressed file holds a known file; if so, the known file is read there from
+        now on.
+        """
         sighting = Sighting(found, index, self._sources[index], self._now, base, may_begin)
         return self._compression.adopt(sighting, self._now_ms)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends the id of a file that is another one now, and declares its unread bytes lost,
-        without an end. Begins a new id for the bytes that are there now.
+        """Ends the id of a file that is another file now. Declares its unread bytes lost; nobody
+        knows how many they were. Begins a new id for the bytes that are there now.
         """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
@@ -131,7 +135,7 @@ class Recognition:
         if found is None or found.key != tracked.birth.key:
             found, base = self._host.look(tracked.location), tracked.meant
         if found is None or found.key != tracked.birth.key:
-            return  # the next look finds out where it went
+            return  # the next look finds out where the file is
         sighting = Sighting(found, index, self._sources[index], now, base)
         handle = self._births.open(sighting)
         if handle is not None:
@@ -144,22 +148,24 @@ class Recognition:
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether a file is rotated. Wakes the reader if it now is: its closure may become
-        due.
+        """Notes whether a file is rotated. If it is rotated now, wakes the reader, because the
+        file's closure may become due.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
         tracked.rotated = is_rotated
 
     def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Has the plain size measured of a compressed file that holds a known one."""
+        """Has the plain size of a compressed file measured that holds a known file."""
         if tracked.state is FileState.OPEN:
             self._known.on_growth(tracked)
         elif (handle := self._births.open(sighting)) is not None:
             handle.close()
 
     def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
-        """Begins a new file unless it is a copy. old: the file that had its inode before."""
+        """Begins a file id for a new file, unless it is a copy. old: the file that had its inode
+        before.
+        """
         new = self._whole(sighting) if sighting.found.size else None
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):
             self._births.begin(new, old)
@@ -167,7 +173,7 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The replay checks promised bytes first: they prove more than the marks do so far.
+            # The replay checks the promised bytes first, because they prove more than the marks.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -202,8 +208,8 @@ class Recognition:
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
         """Handles a file if it is a copy, and returns whether it is. If it surely is a copy, the
-        agent reads only what was unread in the original. If that is unsure, the agent reads the
-        whole file, and declares that its bytes may be double.
+        agent reads only the bytes that it had not read of the original. If it may be a copy, the
+        agent reads the whole file, and declares that its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -219,9 +225,9 @@ class Recognition:
         return self._births.begin(sighting, original, may_double=found.size) is not None
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
-        """Whether a copy has to wait until the cut of its original was seen. The copy has more
-        bytes than the original has now, so the original was cut. What was read of the original
-        before the cut says where the copy's unread bytes begin.
+        """Whether a copy has to wait until the agent has noticed that its original was cut. The
+        copy has more bytes than the original has now, so the original was cut. What was read of the
+        original before the cut says where the copy's unread bytes begin.
         """
         found, source = sighting.found, sighting.source
         is_undecided = original.is_replaying or original.is_unproven
@@ -242,7 +248,7 @@ class Recognition:
             self._news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
-        """Whether the found file with the same inode is the known one; None if it cannot be read
+        """Whether a found file is the known file with the same inode; None if it cannot be read
         now.
         """
         found = sighting.found
@@ -258,7 +264,7 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # rewritten, or another one: its marks tell which bytes are new
+            return Answer.SAME  # the marks tell which bytes are new
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
@@ -297,16 +303,16 @@ class Recognition:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """Whether the found file has the known bytes; a file that is held open is checked when it
-        is read.
+        """Whether the found file has the bytes that were read. A file that is held open is not
+        checked here, but when it is read.
         """
         if self._handles.held(tracked.file) is not None:
             return True
         return begins_like(self._host, found.real_path, tracked)
 
     def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Handles a finished file that is still there: it has the same bytes, more bytes, or
-        others.
+        """Handles a finished file that is still there. It may have the same bytes as before, more
+        bytes, or others.
         """
         assert tracked.length is not None
         found = sighting.found
@@ -330,9 +336,9 @@ class Recognition:
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
         """Whether the file was written to since the last look, and has not grown (yet).
 
-        A write sets the file's time before its size. If the size stays, the file may have been cut
-        and the same bytes written again, as by a job that writes the same at each run: that is
-        declared.
+        A write sets the file's time before its size. If the size still has not changed after a
+        while, the file may have been cut and the same bytes written again, for example by a job
+        that writes the same at each run. The agent declares that.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -354,8 +360,8 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """Notes that a finished file has other bytes: it was cut, or, if its birth is unknown, may
-        be another.
+        """Notes that a finished file has other bytes than before. It was cut; if its birth is
+        unknown, it may also be another file.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)
@@ -377,7 +383,7 @@ def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
 
 
 def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
-    """Whether the found path is a name that rotation may have given the file."""
+    """Whether rotation may have given the file the name under which it was found."""
     if sighting.base is not None:
         return sighting.base == tracked.meant
     above, name = os.path.split(tracked.meant)

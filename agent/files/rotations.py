@@ -15,21 +15,21 @@ directory, or in the directory that the path's link leads to. An unknown generat
                 decompressed
 
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
-last look found it there, or beside it. As long as the anchor is still there under any name, nothing
-younger is gone. If the anchor is gone although generations lie there, or if no anchor was known and
-this look finds new generations, some may have been deleted unread. Nobody can know this, so the
-agent declares it.
+last look found it there, or beside it. As long as the anchor is still there under any name, no
+younger generation is gone. Generations may have been deleted unread in two cases: the anchor is
+gone although generations lie there, or no anchor was known and this look finds new generations.
+Nobody can know whether any were deleted, so the agent declares that it may be so.
 
 A known file of the path may lie under a name that rotation is not known to give, or in another
-directory (strays). Then a file made since the last look is read if its name contains the name of
-the path, or differs from the known file's name only in digits. If the known file is the anchor, any
-other file made since the last look may be a generation of the path too, and the agent declares
-that.
+directory (strays). Then the agent also reads each file made since the last look whose name contains
+the name of the path, or differs from the known file's name only in digits. If the known file is the
+anchor, all other files made since the last look may also be generations of the path, and the agent
+declares that.
 
 A listing proves nothing if names change while it is read (stillness). When the agent starts, the
-time of the topic's last seal counts as the time of the last look; without a seal, the time at which
-the agent first started with the topic. A directory is listed if its time of change differs from
-that at the last look, or if a meant path in it leads elsewhere.
+time of the topic's last seal counts as the time of the last look. If the topic has no seal, the
+time counts at which the agent first started with the topic. A directory is listed again if its time
+of change is another than at the last look, or if a meant path in it leads to another file.
 """
 
 from __future__ import annotations
@@ -57,10 +57,12 @@ from skidway.agent.files.stillness import STILL_MS, Restless, look_again
 from skidway.agent.values.found import FileKey, Found
 
 CLEAN_AFTER_MS: Final = 2_000
-"""A directory that changed this recently may change again without a new time of change."""
+"""If a directory changed less than this long ago, it may change again without a new time of
+change.
+"""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""How long an empty rotated file is looked at, since its program may still write to it."""
+"""How long an empty rotated file is looked at again, because its program may still write to it."""
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
 
@@ -91,8 +93,8 @@ class Rotations:
         """Takes over what lay at the meant paths before the agent started. since: the time that
         counts as the last look, by topic (ms).
 
-        rotated: (meant path, directory now, file) of known files that had lain at a meant path; the
-        newest last.
+        rotated: (meant path, present directory, file) of known files that were rotated from a meant
+        path; the newest last.
         """
         self._since = dict(since)
         led = {}
@@ -125,9 +127,9 @@ class Rotations:
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
-        hidden: paths at or below which nobody can look now. For them, what the last look noted
-        stays unchanged. It stays unchanged for a whole directory if a file in it cannot be looked
-        at.
+        hidden: paths at or below which nobody can look now. For these paths, the agent keeps what
+        the last look noted. If a file in a directory cannot be looked at, it keeps the notes about
+        the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -155,7 +157,7 @@ class Rotations:
     def _by_directory(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> tuple[dict[str, Views], dict[str, dict[str, Found]]]:
-        """How patterns lead into each directory, and what they found there, by path."""
+        """By directory: how patterns lead into it, and the files that they found in it."""
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         views: dict[str, Views] = {each: Views() for each in self._places}
         for found in lay.values():
@@ -181,8 +183,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """What lay at meant paths that lead to another place now, or nowhere; each with its
-        directory.
+        """The files that lay at meant paths that lead to another place now, or nowhere; each with
+        its directory.
         """
         for path, before in self._lay.items():
             found = lay.get(path)
@@ -271,10 +273,9 @@ class Rotations:
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
-        """Whether names were changing while they were read. If so, the next look decides.
-
-        What the patterns found and what the listing shows then come from different moments. The
-        state of the last look is kept, so nothing is missed.
+        """Whether names were changing while they were read. If so, the next look decides, because
+        what the patterns found and what the listing shows come from different moments. The notes of
+        the last look are kept, so that nothing is missed.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]
@@ -327,8 +328,8 @@ class Rotations:
                     moment.findings.miss(source, found.path, SET_BACK, there)
 
     def _last_look(self, topic: str, moment: Moment) -> tuple[int, bool]:
-        """(when the last look was, in ms of the present clock; whether that clock was set back
-        since).
+        """(when the last look was, in ms of the wall clock; whether the clock was set back since
+        then).
         """
         if self._looked_ms is None:
             first = self._since.get(topic, moment.now_ms)
@@ -338,7 +339,7 @@ class Rotations:
         return min(self._looked_ms, said_ms), said_ms + STEP_MS < self._looked_ms
 
     def _look_at_waiting(self, moment: Moment) -> None:
-        """Looks at empty generations again: their programs may still have them open."""
+        """Looks again at empty generations, because their programs may still write to them."""
         for key, (found, index, base, until) in list(self._waiting.items()):
             there = self._found_again(found, moment.sources)
             if there is None or moment.now >= until:
@@ -348,8 +349,8 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The file where it lies now; None if it is gone. Its inode may be another file's by now,
-        such as a log that a pattern means: that is no generation.
+        """The file where it lies now; None if it is gone. By now, another file may have its inode.
+        If that file is a log that a pattern matches, it is no generation.
         """
         there = self._host.look(found.real_path)
         if there is None or there.key != found.key:
@@ -371,7 +372,7 @@ def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) 
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:
-    """Paths that lead to another file now, are new, or are gone."""
+    """Paths that lead to another file than before, are new, or are gone."""
     paths = {path for path, found in before.items() if path not in here}
     for path, found in here.items():
         old = before.get(path)

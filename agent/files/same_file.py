@@ -1,4 +1,4 @@
-"""Whether what lies at a path is a file that is known. Pure.
+"""Whether the file at a path is a known file. Pure.
 
 An inode's number proves little: the kernel gives a deleted file's number to the next one. Evidence,
 the strongest first:
@@ -13,9 +13,9 @@ the strongest first:
     it lies where it lay, or where rotation puts it                       same
     else                                                                  unknown
 
-`same` says nothing about the bytes: the same file may have been truncated or rewritten. If the
-answer is unknown, the agent leaves out nothing: it may read again what it has read before, and
-declares that.
+The answer `same` says nothing about the bytes, because the same file may have been truncated or
+rewritten. If the answer is unknown, the agent leaves out nothing: it may read again what it has
+read before, and declares that.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Answer(Enum):
 
 
 class Evidence(NamedTuple):
-    """keys, births (ns): of the known file, then of the found one. same_bytes: whether the found
-    one has the bytes that were read of the known one; None if nobody looked.
+    """keys, births (ns): of the known file, then of the found file. same_bytes: whether the found
+    file has the bytes that were read of the known file; None if nobody looked.
     """
 
     keys: tuple[FileKey, FileKey]
@@ -68,11 +68,10 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file holds a file that is gone. It begins with `count` bytes of that
-    file.
-
+    """Whether a compressed file holds a file that is gone. The compressed file begins with `count`
+    bytes of the file that is gone; a few bytes prove little, because short logs may be alike.
     is_same_time: both have the same time of change, which compressing programs copy. is_only: no
-    other file that is gone has these bytes. Logs of a few bytes may be alike.
+    other file that is gone has these bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME
@@ -82,10 +81,11 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
 def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
     """Whether a file that has `count` bytes of another one is a copy of it.
 
-    births: of the original, then of the other. is_in_place: the original lies where it was born,
-    whole or truncated; so a younger file under a name of rotation was not rotated from there. If it
-    is not in place, the other file may be the next log of a program whose logs are alike: then the
-    other file is read, and many bytes shared with the original are declared as possibly double.
+    births: of the original, then of the other file. is_in_place: the original lies where it was
+    born, whole or truncated. So a younger file under a name that rotation gives was not rotated
+    from there. If the original is not in place, the other file may be the next log of a program
+    whose logs are alike. Then the agent reads the other file. If it shares many bytes with the
+    original, the agent declares that these may be delivered twice.
     """
     original, other = births
     if original is None or other is None:
@@ -98,6 +98,8 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change is one of the times (ns), in the precision that programs copy."""
+    """Whether a time of change equals one of the times (ns), in the precision in which programs
+    copy times.
+    """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

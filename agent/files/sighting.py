@@ -1,4 +1,4 @@
-"""What a look found, and why it matters."""
+"""A file that a look found, and why it matters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from skidway.agent.values.found import Found
 
 
 class Sighting(NamedTuple):
-    """A file that a look found. number: index of its source; base: the meant path that it was
-    rotated from, if no pattern leads to it; now: s. may_begin: whether a file id may begin with it;
-    if not, it matters only if a known file became this one.
+    """A file that a look found. number: the index of its source. base: the meant path that it was
+    rotated from, if no pattern leads to it. now: in s. may_begin: whether a new file id may begin
+    with it. If not, it matters only if it is a known file that was compressed, renamed or copied.
     """
 
     found: Found
@@ -29,5 +29,5 @@ class Sighting(NamedTuple):
 
     @property
     def bases(self) -> list[str]:
-        """The paths of the logs that it may be a copy or a generation of."""
+        """The paths of the logs of which it may be a copy or a generation."""
         return [self.base] if self.base is not None else list(copied_from(self.found.path))

@@ -17,7 +17,9 @@ _DIGITS: Final = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class TailedSource:
-    """A source, the topic that its lines go to, and the recipe for what is read now."""
+    """A source, the topic that its lines go to, and the recipe for the bytes that are read from now
+    on.
+    """
 
     topic: str
     topic_id: str
@@ -26,8 +28,8 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """A generation's name in a directory. base: the meant path it was rotated from; plain: the name
-    before it was compressed, None if it is not.
+    """A generation's name in a directory. base: the meant path that the file was rotated from.
+    plain: the file's name before it was compressed; None if it is not compressed.
     """
 
     inode: int
@@ -40,9 +42,10 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the names by which patterns know it. links: names in it that links lead to, and
-    names that these may be generations of, each with the link's path. numbered: the same for names
-    with numbers, by `shape`, since a later log has another number (kubelet's `0.log`, `1.log`).
+    directories: the paths by which patterns know it. links: names in it to which links lead, and
+    the names of which these may be generations; each with the link's path. numbered: names with
+    numbers to which links lead, by `shape`, because a later log has another number (kubelet's
+    `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -66,7 +69,9 @@ class Views:
     def member(
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
-        """What a name in the directory is a generation of; None for meant and excluded ones."""
+        """The log of which a name in the directory is a generation; None if the name itself is
+        meant or excluded.
+        """
         paths = [os.path.join(each, name) for each in self.directories]
         if any(is_meant(path, sources) for path in paths):
             return None
@@ -111,7 +116,9 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """The source whose meant path this one was rotated from; None for meant and excluded ones."""
+    """What a path was rotated from, as a member of its source; None if the path itself is meant or
+    excluded.
+    """
     directory, name = os.path.split(path)
     said = generation(name)
     if said is None or is_meant(path, sources):
@@ -128,7 +135,7 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of a directory's generations, and of meant paths that lead elsewhere by now."""
+    """The topics of a directory's generations, and of meant paths that lead to other files now."""
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}
 

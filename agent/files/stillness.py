@@ -2,7 +2,7 @@
 
 If so, what the patterns found and what the listing shows come from different moments: a listing may
 have a renamed file twice, or not at all. Such a look is repeated, and nothing is sealed. Names that
-no rotation gives may come and go: other files beside a log never keep it waiting.
+no rotation gives may come and go. So other files beside a log never delay it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """What to wait for in a directory that changed just now; None if the look saw what is there.
+    """What a later look waits for, in a directory that changed just now; None if this look can be
+    trusted.
 
     before: what the last look saw; now: s, of a clock that is never set.
     """

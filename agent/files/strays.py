@@ -2,7 +2,7 @@
 
 If a known file lies under such a name, its program has its own way of rotating. Files made since
 then count as generations if their names contain the name of the path, or differ from the known
-file's name only in digits; about others nobody can say.
+file's name only in digits; nobody can say whether other files are generations.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 from skidway.agent.files.sources import TailedSource, means, shape
 
 _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", ".filepart")
-"""What editors and programs leave beside a log for a while; never a generation."""
+"""Files that editors and programs leave beside a log for a while; they are never generations."""
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:
-    """Whether a file at a path may be a generation of `base`: nothing rules it out."""
+    """Whether a file at a path may be a generation of `base`, because nothing rules it out."""
     name = os.path.basename(path)
     if path == base or name.endswith(_UNFINISHED) or means(source, path):
         return False

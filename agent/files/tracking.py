@@ -56,11 +56,11 @@ that people can ask what was lost.
 """
 
 
-# 33 methods: those that other modules call, and those of a look. Whatever stands alone is in the
-# modules that this one imports.
+# 33 methods: some are called by other modules, the others are the steps of a look. Whatever can
+# stand alone is in the modules that this module imports.
 class Tracker:
-    """Looks for the host's files, and has each recognized. No method waits; all I/O is short and
-    goes through `Host`.
+    """Looks for the host's files, and has each file recognized. No method waits. All I/O is short
+    and goes through `Host`.
     """
 
     def __init__(
@@ -85,7 +85,9 @@ class Tracker:
         self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
         self.linked_directories: frozenset[str] = frozenset()
-        """The directories of files that links lead to: only a watch there reports their events."""
+        """The directories of files to which links lead. Only a watch on these directories reports
+        the files' events.
+        """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights
         self.has_lost: Callable[[int], bool] = lambda _file: False  # whether a file id lost bytes
@@ -114,7 +116,7 @@ class Tracker:
 
     @property
     def doubts(self) -> Counter[str]:
-        """By topic, how often a file turned out to differ from what was read of it."""
+        """By topic: how often a file turned out to differ from what was read of it."""
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
@@ -130,15 +132,15 @@ class Tracker:
     ) -> None:
         """Takes over the durable files.
 
-        promised: where the last intent of each ends; since: by topic, the time (ms) up to which
-        these are all files that lay on the host.
+        promised: by file id, where its last intent ends. since: by topic, the time (ms) until which
+        the agent knows all files that lay on the host.
         """
         self._unopened.load(unopened)
         for tracked in files:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # it was noted before these bytes were read
+                tracked.changed_ns = None  # this note is older than the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -163,8 +165,8 @@ class Tracker:
         return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight, whose bytes are on their way, or are set apart and keep their place in the
-        order.
+        """Adds a flight. Its bytes are being sent; or they are declared lost or uncertain, and wait
+        for the flights before them.
         """
         tracked.flights.append(flight)
         self.flying[tracked.file] = tracked
@@ -198,7 +200,9 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Looks through all patterns. This makes tailing correct; events only make it faster."""
+        """Looks through all patterns. Only these looks make tailing correct. Events only make it
+        faster.
+        """
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
         self._directories.forget()
@@ -223,7 +227,9 @@ class Tracker:
             self._forget(keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path. True: a file left it, so everything should be looked through."""
+        """Looks at one path. Returns True if a file left the path, so that everything should be
+        looked through.
+        """
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
             if any(pattern.means(path) for pattern in source.patterns):
@@ -259,7 +265,9 @@ class Tracker:
         return lay, keys
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
-        """Looks for what was rotated away since the last look, before anybody knew it."""
+        """Looks for files that were rotated away since the last look, before the agent knew
+        them.
+        """
         moment = Moment(self.sources, *self._recognition.take_changed_paths(), now, now_ms)
         findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
         self._known.replaced.clear()
@@ -282,8 +290,9 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """Known files at meant paths, and known files that were rotated from there: each of these
-        with the meant path and with the directory in which its rotated files are looked for.
+        """(the known files at meant paths; the known files that were rotated from meant paths).
+        Each of the second kind comes with its meant path, and with the directory in which rotated
+        files of that path are looked for.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
@@ -354,7 +363,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # its promised bytes are checked first
+            return  # the replay checks its promised bytes first
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
@@ -377,12 +386,12 @@ class Tracker:
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # opening it has its size measured
+                self._known.on_growth(tracked)  # the reader opens it, which has its size measured
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
             if tracked.size > tracked.promised or not tracked.verified:
-                self._known.on_growth(tracked)  # what could not be read is tried again
+                self._known.on_growth(tracked)  # try again to read it
         elif status.size < tracked.size:
             self._recognition.replace(tracked, cut_reason(tracked, status.size), now)
         else:

@@ -1,6 +1,7 @@
 """Files that were found and could not be opened yet: each is read later, or declared lost.
 
-The state keeps them: if a file goes away before it can be read, nothing else of it is left.
+The state keeps these files, because if one is deleted before it can be read, nothing else tells of
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ class Unopened:
         self._is_changed = False
 
     def load(self, files: Iterable[UnopenedFile]) -> None:
-        """Takes over such files from before the agent started."""
+        """Takes over the files that could not be opened before the agent started."""
         self._files = {each.found.key: each for each in files}
 
     def take_changed(self) -> list[UnopenedFile] | None:
@@ -31,8 +32,8 @@ class Unopened:
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. Once `may_begin` was true it stays true,
-        however old the file seems to later looks.
+        """Adds a file that was found and cannot be opened. If `may_begin` was true once, it stays
+        true, even if the file seems old to later looks.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:
@@ -42,7 +43,7 @@ class Unopened:
             self._is_changed = True
 
     def has(self, key: FileKey) -> bool:
-        """Whether a file is among them."""
+        """Whether a file is among the files that could not be opened yet."""
         return key in self._files
 
     def remove(self, key: FileKey) -> None:
@@ -51,9 +52,7 @@ class Unopened:
             self._is_changed = True
 
     def was_cut(self, found: Found) -> bool:
-        """Whether a file has lost bytes since it was seen last. If so, remembers it as it was
-        found.
-        """
+        """Whether a file has lost bytes since it was seen last. If so, notes its size."""
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:
             return False

@@ -1,4 +1,6 @@
-"""What could not be looked into or read at the last look: each holds back its topic's seal."""
+"""The paths that could not be looked into or read at the last look. Each holds back its topic's
+seal.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,9 @@ class Unreadable:
             self.add(topic, path, reason)
 
     def add(self, topic: str, path: str, reason: str | OSError) -> None:
-        """Lists a path as unreadable, with the reason why it is unknown what lies there."""
+        """Lists a path as unreadable, with the reason why nobody knows what lies there."""
         if isinstance(reason, OSError):
-            if reason.errno == errno.EAGAIN:  # it is being decompressed, or renamed
+            if reason.errno == errno.EAGAIN:  # the file is being decompressed, or renamed
                 self.wait(topic, path, reason.strerror or str(reason))
                 return
             reason = reason.strerror or str(reason)
@@ -40,19 +42,23 @@ class Unreadable:
         self.passing.discard((topic, path))
 
     def wait(self, topic: str, path: str, reason: str) -> None:
-        """Lists a path about which a later look will know more; nothing is wrong there."""
+        """Lists a path about which a later look will know more. Nothing is wrong with such a
+        path.
+        """
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
 
     def go_on(self, topic: str, path: str) -> None:
-        """Removes what `wait` listed: it waits no longer."""
+        """Removes a path that `wait` listed."""
         if (topic, path) in self.passing:
             self.passing.discard((topic, path))
             del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
-        """The paths below which there may be files; a link that leads nowhere hides none."""
+        """The unreadable paths at or below which there may be files. A link that leads nowhere
+        hides no file.
+        """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:

@@ -1,11 +1,11 @@
-"""Events of the operating system about log files: they only make the agent faster.
+"""Events of the operating system about log files. They only make the agent faster.
 
 watchdog's thread hands over paths through a bounded set and a descriptor; the agent's loop takes
-them. The next look through the patterns finds whatever is lost here (too many events, no watches
-left, a file system without events).
+them. Events can be lost: there are too many, no watch is left, or the file system has no events.
+The next look through the patterns finds what they would have told.
 
-Each event costs more than reading the line that caused it. So the watch rests when events are many:
-files that are always being written are looked at all the time anyway.
+Each event costs more than reading the line that caused it. So while events are many, nothing is
+watched; files that are always being written are looked at all the time anyway.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ from skidway import log
 from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
-"""The most paths handed over at a time; if there are more, everything is looked through."""
+"""The most paths that are handed over at a time. If there are more, everything is looked
+through.
+"""
 
 RATE_MAX = 400.0
-"""Events a second above which the watch rests."""
+"""If there are more events a second than this, the watch rests."""
 
 RATE_WINDOW_S = 1.0
 REST_S = 10.0
@@ -62,7 +64,7 @@ class Inbox(FileSystemEventHandler):
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def fileno(self) -> int:
-        """The descriptor to wait on: it is readable when something is there to take."""
+        """The descriptor to wait on. It is readable when there are paths to take."""
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
@@ -98,8 +100,9 @@ class Inbox(FileSystemEventHandler):
 
 
 class Watch:
-    """Watches the directories of some patterns, and those that links lead to; rests when events
-    come too fast."""
+    """Watches the directories of some patterns, and the directories to which links lead. Rests
+    while events come too fast.
+    """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self.inbox = Inbox()
@@ -126,7 +129,9 @@ class Watch:
         self.inbox.close()
 
     def follow(self, directories: frozenset[str]) -> None:
-        """Watches the directories that links lead to now; the same object means no change."""
+        """Watches the directories to which links lead now. If it gets the same object as before,
+        nothing has changed.
+        """
         if directories is self._asked:
             return
         self._asked = directories
@@ -143,9 +148,8 @@ class Watch:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
-        """Counts events, rests and begins again; called by the loop every turn.
-
-        True: nobody watched for a while, so everything should be looked through.
+        """Counts events; stops watching, or begins again. The loop calls it every turn. Returns
+        True if nobody watched for a while, so that everything should be looked through.
         """
         if self._rest_until:
             if now < self._rest_until:

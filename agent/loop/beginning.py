@@ -1,4 +1,6 @@
-"""What a starting agent finds in the state, what it refuses, and what it writes down first."""
+"""What a starting agent finds in the state, which states it refuses, and what its first transaction
+writes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def check_cluster(
     destinations: Sequence[Destination],
     open_topics: set[str],
 ) -> None:
-    """Raises StateRefused if something unacknowledged belongs to another cluster or topic."""
+    """Raises StateRefused if something that is not acknowledged belongs to another cluster, or to a
+    topic that was made again.
+    """
     if not open_topics:
         return
     if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
@@ -45,7 +49,7 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """Data topics to which intents of the state lead."""
+    """The data topics to which the state's intents are to be sent."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -53,8 +57,8 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """What a starting agent writes down: the cluster, the first start with each new topic, and
-    which rows are not needed any more.
+    """What a starting agent writes: the cluster, the time of its first start with each new topic,
+    and the removal of rows that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -70,11 +74,11 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """Partitions without a floor; a starting agent asks the cluster for their ends before it sends
-    anything.
+    """Partitions without a floor. Before a starting agent sends anything, it asks the cluster for
+    the ends of their logs, which become their floors.
 
-    Empty while intents are not settled: their records may lie below such an end, so these
-    partitions are read back from the beginning of their logs.
+    If the state has unsettled intents, there are no such partitions: records of these intents may
+    lie before the ends, so the logs must be read from their beginning.
     """
     if state.intents():
         return []
@@ -94,8 +98,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """Where reading back begins in each partition; all other partitions are read from offset 0
-    on.
+    """The offset from which each partition is read when records of intents are looked for; all
+    other partitions are read from offset 0 on.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
@@ -103,7 +107,7 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """The floors that were kept, without those of topics that were made again."""
+    """The floors that the state kept, except those of topics that were made again."""
     ids = _topic_ids(destinations)
     return {
         tp: floor
@@ -118,7 +122,9 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """By topic: its last seal, or its first start (ms). Files changed since may be unknown."""
+    """By topic: the time (ms) of its last seal, or else of the first start with it. Files that
+    changed after that time may be unknown.
+    """
     found = state.since()
     for name, topic in state.topics().items():
         if topic.sealed_until is not None:

@@ -1,4 +1,5 @@
-"""The turn: what is read becomes an intent, is sent, is acknowledged, is passed by the checkpoint.
+"""The turn of the agent. Bytes that are read become an intent; its records are sent and
+acknowledged; then the checkpoint passes the intent.
 
     deliveries -> settle
     logs       -> inquiry, refused                       (while something is read back)
@@ -9,10 +10,10 @@
                     ONE TRANSACTION for all of this
     readings   -> press -> producer
 
-One object, one thread; every part that keeps something has one owner here (`parts` makes them).
-Nothing is sent until the transaction with its intent is durable. When the disk is full the loop
-keeps the transaction as it is and tries it again. Until that transaction succeeds, the loop gathers
-nothing new and sends nothing that the transaction promises.
+There is one loop, in one thread. It owns every part that keeps something; `parts` makes these
+parts. Nothing is sent until the transaction with its intent is durable. If the disk is full, the
+loop keeps the transaction unchanged and tries it again. Until the transaction succeeds, the loop
+gathers nothing new, and sends nothing that the transaction promises.
 """
 
 from __future__ import annotations
@@ -38,18 +39,20 @@ from skidway.kafka.client import Delivery
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""Seconds between looks at files that were read lately, without an event."""
+"""Seconds between looks that need no event, at files that were read lately."""
 
 PATIENCE_S = 0.2
-"""The longest sleep of a turn."""
+"""The longest time that a turn sleeps."""
 
 PATIENCE_QUIET_S = 1.0
-"""The longest sleep while nothing is read, sent or due; an event wakes the loop earlier."""
+"""The longest time that a turn sleeps while nothing is read, sent or due. An event wakes the loop
+earlier.
+"""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What one turn gathered: written in one transaction, then pressed."""
+    """What one turn gathered. One transaction writes it; then the readings are pressed."""
 
     changes: Changes
     taken: list[Taken] = field(default_factory=list)
@@ -96,7 +99,9 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new recipes for what is read from here on: topics may have more partitions now."""
+        """Takes new recipes for the bytes that are read from now on, because topics may have more
+        partitions.
+        """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
@@ -117,12 +122,16 @@ class Loop:
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """From here on each topic gets its last word as soon as none of its bytes are under way."""
+        """Begins to leave: each topic gets its last word as soon as no bytes of it are unread or
+        unacknowledged.
+        """
         self._accounts.leaving.is_asked = True
 
     @property
     def has_left(self) -> bool:
-        """Whether every topic's last word is said and published, and nothing was seen since."""
+        """Whether every topic's last word is said and published, and no new bytes were seen
+        since.
+        """
         return not self.unsaid and self.is_settled
 
     @property
@@ -134,18 +143,18 @@ class Loop:
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics that lack a last word: one that was said since the agent started, is durable,
-        and was not taken back.
+        """The topics without a last word. Only a last word counts that was said after the agent
+        started, is durable, and was not taken back.
         """
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """What still stands in the way of a last word, in sentences."""
+        """What still prevents last words, in sentences."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
     def turn(self, deliveries: Sequence[Delivery]) -> None:
-        """One turn. Raises StateRefused, SkidwayError; a full disk is no error."""
+        """One turn. Raises StateRefused or SkidwayError. A full disk raises nothing."""
         now = self._clock.monotonic()
         self._settle(deliveries)
         if self._unwritten is None:
@@ -175,14 +184,18 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """What the agent reads back from the brokers, for people; None if it reads back nothing."""
+        """Which records the agent looks for in the brokers' logs, for people; None if it looks for
+        none.
+        """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
         return said | ({} if refused is None else {"refused": refused}) or None
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """The partitions to be read back that send nothing, and for how long (s)."""
+        """The partitions in which records are looked for and which send nothing, and for how long
+        (s).
+        """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
@@ -209,8 +222,8 @@ class Loop:
     def pending_bytes(self) -> int:
         """Bytes of all files that are not settled now. Any thread may ask.
 
-        Nothing is locked, so the number may be off by one reading for a file that the loop is
-        working on.
+        Nothing is locked, so the number may be wrong by one reading for a file on which the loop is
+        working.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
@@ -274,7 +287,9 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """Readings: first promises from before the agent started, then new ones."""
+        """The readings of this turn: first what was promised before the agent started, then new
+        ones.
+        """
         if not self.outbound.has_room or self._refused.is_full:
             return []
         taken = [*self._replay.take(now), *self._inquiry.take(now)]
@@ -294,8 +309,8 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: writes the positions, counts what they passed, and closes the files
-        that they finished.
+        """Moves the checkpoint: writes the positions of files, counts what lies before them, and
+        closes the files that they have reached the end of.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:
@@ -307,7 +322,7 @@ class Loop:
             self._accounts.lose(record, now_ms, changes, lines=1)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
-        """Deltas, daily announcements, seals and heartbeats, each when it is due."""
+        """Makes deltas, daily announcements, seals and heartbeats, each when it is due."""
         number = self._accounts.number
         self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)
@@ -328,7 +343,7 @@ class Loop:
         self._looks.took(now, self._clock.monotonic())
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:
-        """Makes announcements and losses of what the tracker found."""
+        """Announces the files that the tracker found, and declares the losses that it noticed."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

@@ -1,4 +1,4 @@
-"""The parts of the loop: each is made from the state and knows the parts that it needs."""
+"""The parts of the loop. Each part is made from the state, and gets the parts that it needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Surroundings:
     """Where an agent runs, and what it reaches.
 
     sink: takes batches. logs: makes a new `Logs` at each call. ends: the ends of the partitions
-    that `beginning.without_floor` named.
+    that `beginning.without_floor` returned.
     """
 
     host: Host
@@ -55,7 +55,9 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: what the first transaction writes in addition."""
+    """All parts of a loop. first: what the first transaction writes besides the first turn's
+    changes.
+    """
 
     mail: Mail
     topics: Topics
@@ -81,12 +83,14 @@ def make_parts(
     surroundings: Surroundings,
     destinations: Sequence[Destination],
 ) -> Parts:
-    """Makes all parts. Raises StateRefused if the state is another cluster's or topic's."""
+    """Makes all parts. Raises StateRefused if the state belongs to another cluster, or to topics
+    that were made again.
+    """
     return _Maker(settings, state, surroundings, destinations).parts()
 
 
 class _Maker:
-    """Makes the parts, once; holds what most of them need."""
+    """Makes the parts, once. Holds what most parts need."""
 
     def __init__(
         self,

@@ -1,22 +1,26 @@
-"""When all patterns are looked through: often with few files, seldom with many, soon if asked."""
+"""When all patterns are looked through: often if there are few files, seldom if there are many,
+soon if an event asks for it.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 SHARE: Final = 400
-"""Looking through the patterns may take 1/SHARE of the time."""
+"""Looking through the patterns may take at most 1/SHARE of the time."""
 
 SHARE_ASKED: Final = 20
-"""If events ask for looks, these may take 1/SHARE_ASKED of the time."""
+"""If events ask for looks, the looks may take at most 1/SHARE_ASKED of the time."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
-"""Events come in bursts: one look serves a whole burst."""
+"""How long a look waits after an event. Events come in bursts, and one look serves a whole
+burst.
+"""
 
 
 class Schedule:
-    """Owns the moment of the next look. Times are of the monotonic clock, in seconds."""
+    """Owns the time of the next look. Times are those of the monotonic clock, in seconds."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
@@ -28,7 +32,7 @@ class Schedule:
         return now >= self._at
 
     def in_s(self, now: float) -> float:
-        """How long it is till the next look."""
+        """The time until the next look (s)."""
         return self._at - now
 
     def ask(self, now: float) -> None:
@@ -36,7 +40,7 @@ class Schedule:
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def took(self, begin: float, end: float) -> None:
-        """Notes when a look began and ended: the longer it took, the later is the next one."""
+        """Notes when a look began and ended. The longer it took, the later the next look is."""
         took_s = end - begin
         self._at = begin + min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
         self._not_before = begin + took_s * SHARE_ASKED

@@ -1,4 +1,4 @@
-"""Logs each unreadable path once, and logs it again only after it could be read in between."""
+"""Logs each unreadable path once. Logs it again only if it could be read in between."""
 
 from __future__ import annotations
 

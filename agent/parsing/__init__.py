@@ -5,9 +5,10 @@
                                   regex   RE2 over the whole line, named groups are fields
                                   json    one object a line, members are fields
 
-A parser is a pure function of a line and of `now_ms`, the moment at which the line was read: what
-becomes of a line never depends on the lines around it, nor on when it is parsed again. What does
-not fit is a Reject with a reason from a closed set, never an error and never silence.
+A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So its
+result never depends on the lines around it, nor on the time at which the line is parsed again. A
+line that does not fit becomes a Reject with a reason from a closed set. It is never dropped, and
+never raises an error.
 
 Reading order: framing (where each record begins and ends), lines (bytes to Arrow), parser (what a
 parser is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of them, for

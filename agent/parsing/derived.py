@@ -1,11 +1,11 @@
-"""The schema of a source that names none: strings, and the parsed time.
+"""The schema of a source that names no schema. Its fields are strings, and the parsed time.
 
 raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
         timestamp-millis in a field `timestamp` (`event_time` where a group has that name)
 
-With `on_error: replace` both also have the mark, a boolean that is false by default: so schemas
-with and without it are compatible in both directions.
+With `on_error: replace` both also have the mark, a boolean field that is false by default. So a
+schema with the mark and one without it are compatible in both directions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 
 
 def record_name(topic: str) -> str:
-    """The topic as an Avro name: characters that a name cannot have become `_`."""
+    """The topic as an Avro name. Characters that are not allowed in an Avro name become `_`."""
     name = _NOT_OF_A_NAME.sub("_", topic)
     return f"_{name}" if name[:1].isdigit() else name
 

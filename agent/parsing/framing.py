@@ -1,16 +1,19 @@
-"""Lines in bytes: where each record begins and ends. Pure, and without memory from call to call.
+"""Lines in bytes: where each record begins and ends. The functions are pure, and remember nothing
+between calls.
 
     first                 content end   end = next first
       |                       |           |
       a  b  c  d  e  f  g  h  CR  LF      ...
 
-LF and CRLF both end a line and are no part of its value; a blank line is a record. The last line of
-a range may lack its terminator (the file stood still for `idle.flush.ms`): then the record ends
-where the range ends. Such a record needs no mark: its length is the length of its value. Nothing of
-one range is needed to frame the next, so a range is framed the same way whenever it is read again.
+LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
+of a range may lack its terminator, because it was read when the file had not changed for
+`idle.flush.ms`. Then the record ends where the range ends. Such a record needs no mark, because it
+shows as a record with the length of its value. A range is framed without knowledge of other ranges.
+So it is framed the same way whenever it is read again.
 
-Positions here count from the start of the buffer. A change to what this module makes of the same
-bytes needs a new FRAMING_VERSION: ranges promised under another version are not replayed.
+Positions here count from the start of the buffer. If a change to this module makes other records of
+the same bytes, FRAMING_VERSION must change. Ranges that were promised under another version are not
+replayed.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ import numpy.typing as npt
 FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
-"""Bytes read at once. A line that does not end within them is over-long, whatever the settings."""
+"""Bytes read at once. A line that does not end within this many bytes is over-long, whatever the
+settings say.
+"""
 
 LF = 10
 CR = 13
@@ -33,7 +38,9 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """One entry per record: [first, end) with its terminator, [first, content_end) without."""
+    """One entry per record: [first, end) is the record with its terminator, [first, content_end)
+    without it.
+    """
 
     first: Int64s
     content_end: Int64s
@@ -61,7 +68,7 @@ def frame(data: bytes, range_ends: Int64s) -> Frames:
     first[:1], first[1:] = 0, end[:-1]
     content_end = end - (array[end - 1] == LF)
     if b"\r" in data:
-        # A CR belongs to the terminator only in front of an LF of the same record.
+        # A CR belongs to the terminator only if an LF of the same record follows it.
         candidates = np.flatnonzero((content_end < end) & (content_end > first))
         with_cr = candidates[array[content_end[candidates] - 1] == CR]
         content_end[with_cr] -= 1
@@ -69,5 +76,5 @@ def frame(data: bytes, range_ends: Int64s) -> Frames:
 
 
 def whole_records_end(data: bytes) -> int:
-    """Where the last terminated line in `data` ends; 0 when none does."""
+    """Where the last terminated line in `data` ends; 0 if no line is terminated."""
     return data.rfind(b"\n") + 1

@@ -1,11 +1,11 @@
 """Lines that are one JSON object each; its members are the fields of the schema.
 
-A member that the schema does not have is left out, a missing one takes the field's default, or null
-where it may be null. Values must be of the field's type: no number is made of a string, no integer
-of a fraction. Times (timestamp fields) are numbers as Avro has them, or RFC 3339 strings. Numbers
-beyond JSON (NaN, Infinity) are refused.
+A member without a field in the schema is left out. If a field has no member, it takes its default,
+or null if it may be null. Values must have the field's type: a string is not turned into a number,
+and a fraction is not turned into an integer. Times (timestamp fields) are numbers as Avro has them,
+or RFC 3339 strings. Numbers beyond JSON (NaN, Infinity) are refused.
 
-Each line is decoded by itself, so that what becomes of it never depends on its neighbours.
+Each line is decoded by itself, so that the result never depends on the lines beside it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """Event times. A line whose time is there but does not fit the format is rejected."""
+        """The event times. Rejects each line whose time is there but does not fit the format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
@@ -112,8 +112,8 @@ class JsonParser:
 def _objects(
     texts: Sequence[str | None], rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """Rows and values of the texts that are JSON objects. A text that is None was rejected
-    before.
+    """The rows and values of those texts that are JSON objects. A text that is None belongs to a
+    line that was rejected before.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
@@ -135,13 +135,13 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep: the decoder can recurse that deep from any
-    caller.
+    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse that deep, whoever
+    calls it.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    for char in text:  # brackets in strings count too: better to refuse an odd line than to crash
+    for char in text:  # in strings, too: better refuse an odd line than crash
         if char in "[{":
             depth += 1
             deepest = max(deepest, depth)
@@ -162,7 +162,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _joined(values: list[Any]) -> str | None:
-    """The time as text; None where one of its members is missing or null."""
+    """The time as text; None if one of its members is missing or null."""
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)
@@ -203,7 +203,9 @@ def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, 
 
 
 def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
-    """Finds the values that Arrow refuses: too large, or half of a surrogate pair."""
+    """Finds the values that Arrow refuses: numbers that are too large, and strings with half of a
+    surrogate pair.
+    """
     for index, value in enumerate(values):
         try:
             pa.array([value], field.type)
@@ -214,7 +216,7 @@ def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[p
 
 
 def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Strings become numbers in the type's unit, _UNFIT where they are no time."""
+    """Strings become numbers in the type's unit, or _UNFIT if they are no times."""
     places = [index for index, value in enumerate(values) if type(value) is str]
     if not places:
         return values
@@ -226,7 +228,9 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 
 def _plain_types(kind: pa.DataType) -> set[type]:
-    """Python types whose values need no closer look; _MISSING and _UNFIT have the type `object`."""
+    """The Python types whose values always fit. _MISSING and _UNFIT have the type `object`, so they
+    are looked at more closely.
+    """
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):
         return {int, none}
@@ -240,8 +244,8 @@ def _plain_types(kind: pa.DataType) -> set[type]:
 
 
 def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
-    """Returns a function that says whether a JSON value, and every value inside it, has that
-    type.
+    """Returns a function that says whether a JSON value, with every value inside it, has the type
+    `kind`.
     """
     if types.is_struct(kind):
         members = {field.name: (_fits(field.type), field.nullable) for field in kind}

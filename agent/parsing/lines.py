@@ -1,4 +1,4 @@
-"""Records as an Arrow column of their bytes, cut out of the buffer that was read."""
+"""Makes an Arrow column of the records' bytes, cut out of the buffer that was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
     least, most = int(terminators.min()), int(terminators.max())
     if least != most or least == 0:
         return slices(data, frames.first, frames.content_end)
-    # Every record ends alike, so these bytes occur as terminators only: leave them out.
+    # All records have the same terminator, and its bytes occur nowhere else, so they can be removed
+    # everywhere.
     values = data.replace(b"\n" if least == 1 else b"\r\n", b"")
     bounds = np.zeros(len(frames) + 1, np.int32)
     np.cumsum(frames.content_end - frames.first, out=bounds[1:])
@@ -25,11 +26,10 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
-    """data[first[i]:end[i]] for every i; slices rise and do not overlap.
-
-    Interleaved starts and ends are the offsets of an array that also holds the bytes between
-    slices. Taking every other element of that array is the cheapest way to cut many slices out of
-    one buffer.
+    """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap. With
+    their starts and ends as offsets, an array is made whose elements are the slices and, between
+    them, the bytes between two slices. To take every other element of this array is the cheapest
+    way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:
@@ -41,7 +41,9 @@ def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
 
 
 def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
-    """(the same bytes as strings, the rows that are not UTF-8 and are null there)."""
+    """(the same bytes as strings, the rows that are not UTF-8). These rows are null in the
+    strings.
+    """
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:
@@ -54,10 +56,9 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
 
 
 def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
-    """(the values with U+FFFD in place of what is not UTF-8, the rows in which something is
-    replaced).
-
-    Each maximal part that is no character becomes one U+FFFD, as Unicode recommends.
+    """(the values with U+FFFD in place of bytes that are not UTF-8, the rows in which bytes were
+    replaced). As Unicode recommends, each longest run of bytes that begins a character and does not
+    complete it becomes one U+FFFD.
     """
     _, bad = text(values)
     if not len(bad):

@@ -1,4 +1,4 @@
-"""The interface of a parser, which makes a row or a reject of each line."""
+"""The interface of parsers. A parser makes either a row or a reject of each line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 Int64s = npt.NDArray[np.int64]
 
 NO_TIME: Final = np.int64(-(1 << 63))
-"""In `Parsed.event_ms`: the line has no time; its read time is used."""
+"""In `Parsed.event_ms`: the line has no event time. The time at which it was read is used
+instead.
+"""
 
 NO_MATCH: Final = "no-match"
 NOT_JSON: Final = "not-json"
@@ -27,7 +29,7 @@ DETAIL_CHARACTERS_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line set apart: its row among the lines given, one of REASONS, and a sentence."""
+    """A line that does not fit: its row among the given lines, one of REASONS, and a sentence."""
 
     row: int
     reason: str

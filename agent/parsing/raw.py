@@ -1,4 +1,4 @@
-"""A line as it is, in the schema's one string field."""
+"""Puts each whole line, unchanged, into a string field of the schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from skidway.errors import ConfigurationRefused
 
 
 class RawParser:
-    """Fills the one string field. Raises ConfigurationRefused if the schema requires another."""
+    """Fills the one string field. Raises ConfigurationRefused if the schema has other fields
+    without a default.
+    """
 
     def __init__(self, schema: pa.Schema, has_default: frozenset[str]) -> None:
         texts = [field.name for field in schema if pa.types.is_string(field.type)]
@@ -24,7 +26,7 @@ class RawParser:
         self._field = named[0]
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """All lines are rows; the codec finds those that are not UTF-8."""
+        """Makes a row of every line. The codec later finds the lines that are not UTF-8."""
         count = len(lines)
         batch = pa.RecordBatch.from_arrays([lines.view(pa.string())], names=[self._field])
         return Parsed(np.arange(count), batch, np.full(count, NO_TIME), [])

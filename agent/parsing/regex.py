@@ -1,8 +1,8 @@
 r"""Lines by a regular expression: RE2, over the whole line, named groups are the fields.
 
-Groups are strings; where the schema wants a number or a boolean they are converted, and a line that
-does not convert is rejected. A group that took no part in the match is the empty string; an empty
-string is null where the schema's field is no string and may be null.
+Groups are strings. If the schema's field is a number or a boolean, the string is converted; if that
+fails, the line is rejected. A group that took no part in the match is the empty string. If the
+schema's field is not a string and may be null, an empty string becomes null.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def groups_of(pattern: str) -> list[str]:
     """The named groups, in order. Raises ConfigurationRefused for a pattern that RE2 refuses."""
     nothing = pa.array([], pa.string())
     try:
-        pc.extract_regex(nothing, pattern)  # not anchored: RE2 would complain of the anchors
+        pc.extract_regex(nothing, pattern)  # unanchored, so that RE2's error does not quote anchors
         extracted = pc.extract_regex(nothing, anchored(pattern))
     except pa.ArrowInvalid as error:
         raise ConfigurationRefused(f"parser.pattern {pattern!r}: {_sentence(error)}") from error
@@ -58,7 +58,9 @@ def anchored(pattern: str) -> str:
 
 
 class RegexParser:
-    """One compiled expression. Raises ConfigurationRefused where schema and groups disagree."""
+    """One compiled expression. Raises ConfigurationRefused if the schema and the groups do not fit
+    together.
+    """
 
     def __init__(
         self,
@@ -91,7 +93,7 @@ class RegexParser:
             )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Rows of the lines that match, with their groups converted."""
+        """Makes rows of the lines that match and whose groups can be converted."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         found = pc.extract_regex(strings, self._pattern)
@@ -160,7 +162,9 @@ def _check_type(field: pa.Field) -> None:
 
 
 def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.ndarray | None]:
-    """(the column in the field's type, the rows that do not convert and are null there)."""
+    """(the column in the field's type, the rows that cannot be converted). These rows are null in
+    the column.
+    """
     if types.is_string(field.type):
         return column, None
     if field.nullable:
@@ -174,7 +178,9 @@ def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nd
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
-    """Marks values that do not convert, by halving: a few among many are found with few casts."""
+    """Marks the values that cannot be converted. Halves the column again and again, so that a few
+    such values among many are found with few casts.
+    """
     try:
         column.cast(target)
     except pa.ArrowInvalid:

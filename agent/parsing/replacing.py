@@ -1,7 +1,7 @@
 """A parser for lines that may not be UTF-8: it replaces invalid bytes, and marks the record.
 
 The mark is a boolean field of the schema, because fields reach HDFS and headers do not. It is true
-where bytes were replaced, and false for a line that has U+FFFD by itself.
+if bytes were replaced. It is false for a line that already contained U+FFFD.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MARK: Final = "encoding_replaced"
 
 
 class ReplacingParser:
-    """Repairs lines that are not UTF-8, and hands all to another parser, whose schema lacks the
-    mark.
+    """Repairs the lines that are not UTF-8, and hands all lines to another parser. That parser's
+    schema does not have the mark.
     """
 
     def __init__(self, inner: Parser) -> None:
@@ -41,8 +41,8 @@ class ReplacingParser:
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
-    """The fields that a parser fills. Raises ConfigurationRefused if the schema has no field for
-    the mark.
+    """The schema without the mark: the fields that a parser fills. Raises ConfigurationRefused if
+    the schema has no field for the mark.
     """
     at = schema.get_field_index(MARK)
     if at < 0 or not types.is_boolean(schema.field(at).type):
@@ -54,7 +54,7 @@ def without_mark(schema: pa.Schema) -> pa.Schema:
 
 
 def check_groups(groups: Sequence[str]) -> None:
-    """Raises ConfigurationRefused for a group that would be the mark."""
+    """Raises ConfigurationRefused if a group has the name of the mark."""
     if MARK in groups:
         raise ConfigurationRefused(
             f"parser.pattern has a group {MARK!r}, which on_error: replace fills itself; "

@@ -1,21 +1,21 @@
-"""Event times: strptime on a whole column, in NumPy.
+"""Parses event times as strptime does, but a whole column at once, in NumPy.
 
 Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
 with Python's rules: white space stands for one or more blanks, numbers may lack their leading zero,
 letters match in both cases, names are English, and a leap second (:60) is the second after :59. One
 rule differs: each number takes all the digits that it may. So adjacent numbers (%y%m%d) need their
-leading zeros; Python would guess which of them lacks one. Three names stand for formats that have
-no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a
-fraction) and `epoch_ms`.
+leading zeros, while Python would guess which number lacks its zero. Three names stand for formats
+that have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or
+without a fraction) and `epoch_ms`.
 
-A format without a year means the latest year in which the time is at most a day after `now_ms`, the
-moment at which the line was read; so the same line read again with the same `now_ms` gives the same
-time. Without %z, times are local to the configured zone; a time that a clock change makes happen
-twice is taken as the first one.
+If a format has no year, the year is the latest one in which the time is at most a day after
+`now_ms`, the moment at which the line was read. So a line that is parsed again with the same
+`now_ms` gives the same time. Without %z, times are local to the configured zone. If a change of the
+clocks makes a local time happen twice, the first of the two moments is taken.
 
 The column becomes a matrix of characters with one row per value. Every directive is read in all
-rows at once. The place to read at is one number as long as it is the same in all rows, and one
-number per row otherwise.
+rows at once. The place at which the next directive is read is kept as one number as long as it is
+the same in all rows, and otherwise as one number per row.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 WIDTH_MAX = 80
-"""Most characters that a time may have; a longer value is no time."""
+"""The most characters that a time may have. A longer value is no time."""
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
 _GUESSES = 10  # 29 February comes again within 8 years, and one year ahead is tried first
-_SLOT_MS = 900_000  # zones change their clocks at whole quarters of an hour
+_SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -50,7 +50,9 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 class TimeFormat:
-    """A compiled format. Raises ConfigurationRefused if the format determines no moment."""
+    """A compiled format. Raises ConfigurationRefused if a time in the format does not determine a
+    moment.
+    """
 
     def __init__(self, format: str, timezone: str = "UTC") -> None:
         self._zone = _zone(timezone)
@@ -98,7 +100,7 @@ class TimeFormat:
         if self._has_zone:
             return local_ms - scan.get("zone_ms")
         zoned = local_ms if self._zone is UTC else local_ms - _zone_offsets(self._zone, local_ms)
-        if "zone_given" in scan.found:  # rfc3339: some rows may have a zone
+        if "zone_given" in scan.found:  # with rfc3339, some rows may have a zone
             return np.where(scan.get("zone_given") > 0, local_ms - scan.get("zone_ms"), zoned)
         return zoned
 
@@ -130,7 +132,9 @@ class _Scan:
         return self.at
 
     def move(self, used: int | Int64s) -> None:
-        """Moves on; `at` stays one number while all rows used the same count."""
+        """Moves the place in each row by `used`. `at` stays one number while all rows move by the
+        same count.
+        """
         if not isinstance(used, int) and isinstance(self.at, int):
             first = int(used[0])
             if (used == first).all():
@@ -216,7 +220,9 @@ def _zone(name: str) -> tzinfo:
 
 
 def _number(name: str, digits: int, least: int, most: int, *, exact: bool = False) -> _Step:
-    """One to `digits` digits; a digit that would exceed `most` is left to the next directive."""
+    """Reads one to `digits` digits. If another digit would make the number exceed `most`, that
+    digit is left to the next directive.
+    """
 
     def step(scan: _Scan) -> None:
         value = np.zeros(scan.rows, np.int64)
@@ -272,7 +278,9 @@ def _fraction(scan: _Scan, digits: int = 6) -> None:
 
 
 def _name(name: str, words: tuple[str, ...], *, whole: bool) -> _Step:
-    """A month's or weekday's name: its first three letters tell which, then the rest must fit."""
+    """Reads the name of a month or weekday. Its first three letters tell which one it is; then the
+    rest must fit.
+    """
     codes = np.array([_code(word) for word in words])
     order = np.argsort(codes)
     rests = np.array([len(word) - 3 for word in words])
@@ -308,7 +316,7 @@ def _half_day(scan: _Scan) -> None:
 
 
 def _utc_offset(scan: _Scan) -> None:
-    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS, the last three also with a minus sign."""
+    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS. A minus sign may stand in place of the plus sign."""
     sign = scan.char(0)
     zulu = sign == ord("Z")
     signed = (sign == ord("+")) | (sign == ord("-"))
@@ -424,7 +432,7 @@ def _time_of_day(scan: _Scan) -> Int64s:
 
 
 def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
-    """(days since 1970-01-01, whether there is such a day)."""
+    """(days since 1970-01-01, whether the day exists)."""
     if "day_of_year" in scan.found:
         days = _days_of(year, 1, 1) + scan.found["day_of_year"] - 1
         return days, days < _days_of(year + 1, 1, 1)
@@ -435,7 +443,9 @@ def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar, by years that begin in March."""
+    """Days since 1970-01-01 in the proleptic Gregorian calendar. The formula counts years that
+    begin in March.
+    """
     shifted = np.asarray(month) <= 2
     y = year - shifted
     era = y // 400
@@ -456,7 +466,7 @@ def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
 def _zone_offset(zone: tzinfo, slot: int) -> int:
     try:
         local = datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=slot * _SLOT_MS)
-    except OverflowError:  # a row that is no date anyway
+    except OverflowError:  # the row is no date anyway
         return 0
     offset = local.utcoffset()
     return 0 if offset is None else offset // timedelta(milliseconds=1)
@@ -486,12 +496,12 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
     width = np.diff(bounds).astype(np.int64)
     columns = min(int(width.max(initial=0)), WIDTH_MAX)
     matrix = np.zeros((count, columns + _MARGIN), np.uint8)
-    if count and columns and int(width.min()) == columns:  # all alike: they are a matrix already
+    if count and columns and int(width.min()) == columns:  # same width: a matrix already
         block = data[bounds[0] : bounds[-1]]
         matrix[:, :columns] = block.reshape(count, -1)[:, :columns]
     elif columns:
         inside = np.arange(columns) < np.minimum(width, columns)[:, None]
         at = bounds[:-1, None].astype(np.int64) + np.arange(columns)
         matrix[:, :columns][inside] = data[at[inside]]
-    # A value that is too long is no time: it gets a width that reading never reaches.
+    # A value that is too long is no time. It gets a width that no format can reach.
     return matrix, np.where(width > WIDTH_MAX, WIDTH_MAX + _MARGIN + 1, width)

@@ -8,9 +8,9 @@
 WAL with synchronous=FULL: once a commit has returned, it survives a power loss. The database is
 made whole under another name and renamed, so an empty or half-made database is a sign of damage,
 not of a first start. The agent refuses it with an error message and never starts over by itself.
-Rows that decide what is read or sent again carry a checksum, because SQLite finds damaged pages but
-not changed values.
+The rows that decide what is read or sent again have a checksum, because SQLite notices damaged
+pages, but not changed values.
 
-A full disk is no damage: the transaction is rolled back, kept, and tried again; until it succeeds,
-nothing is read, and nothing that the transaction promises is sent.
+A full disk is no damage. The transaction is rolled back, kept in memory, and tried again. Until it
+succeeds, nothing is read, and nothing is sent that the transaction promises.
 """

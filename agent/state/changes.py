@@ -1,4 +1,6 @@
-"""What one transaction writes: gathered before it begins, so that it can be tried again whole."""
+"""What one transaction writes. It is gathered before the transaction begins, so that the whole
+transaction can be tried again.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ LEFT: Final = "last_words"
 """The key of `meta` for the topics whose last word is said."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the last message before the state was adopted."""
+"""The key of `meta` for the last message that was numbered before the state was adopted."""
 
 _MARK = struct.Struct("<qI")
 
@@ -88,13 +90,13 @@ class Changes:
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """Sets (epoch, number) of the last message that the state knew when it was adopted; None
-        once the agent has been started since.
+        """Sets (epoch, number) of the last message that the state knew when it was adopted. None:
+        the agent has been started since the adoption.
         """
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
-        """Deletes offsets and floors of a topic that was made again."""
+        """Deletes the offsets and floors of a topic that was made again."""
         self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
         self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
@@ -140,7 +142,7 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets everything that was counted in these buckets since the last delta."""
+        """Sets the sums of everything that was counted in these buckets since the last delta."""
         self._do(
             _PUT_SUM,
             *[
@@ -154,13 +156,13 @@ class Changes:
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes the last deltas of all buckets: buckets of a new size or epoch were never
-        touched.
+        """Deletes the numbers of the last deltas of all buckets, because no delta names the buckets
+        of a new size or epoch yet.
         """
         self._do("DELETE FROM touched", ())
 
     def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
-        """Sets the last delta of each bucket."""
+        """Sets the number of the last delta of each bucket."""
         rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 
@@ -189,8 +191,8 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes losses that are in a delta and whose file id is forgotten: nothing can declare
-        them again.
+        """Deletes losses that are in a delta and whose file id is forgotten, because nothing can
+        declare these losses again.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",

@@ -1,4 +1,6 @@
-"""The database: opened or refused, read at start, changed by one transaction a turn."""
+"""The database. It is opened or refused, read when the agent starts, and changed by one transaction
+in each turn.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: of a delta or seal; file: the file id that it announces."""
+    """A row of the outbox. number: of the delta or seal. file: the file id that the message
+    announces.
+    """
 
     id: int
     number: int | None
@@ -73,7 +77,7 @@ class TopicState:
 
 
 class StateDatabase:
-    """Owns the connection. Every method may raise StateRefused for a damaged database."""
+    """Owns the connection. Every method may raise StateRefused if the database is damaged."""
 
     def __init__(self, connection: sqlite3.Connection, name: str = DATABASE) -> None:
         self._connection = connection
@@ -112,7 +116,7 @@ class StateDatabase:
     # --- what is read at start ----------------------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
-        """Every file id with its durable part, in the order of birth."""
+        """Every file id with its durable part, in the order in which the file ids began."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def unopened(self) -> list[UnopenedFile]:
@@ -122,9 +126,9 @@ class StateDatabase:
     def intents(self) -> list[Intent]:
         """The intents that the checkpoint has not passed, in the order in which they were made.
 
-        An intent that was divided after it was read back has parts with higher sequence numbers
-        than the intents after it. So the intents of each file are sorted by their bytes, and put at
-        the places that the sequence numbers gave to that file.
+        If an intent was divided, its parts have higher sequence numbers than the intents of later
+        bytes. So the intents of each file are sorted by their bytes. Together they take the places
+        that their sequence numbers have among all intents.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -178,7 +182,9 @@ class StateDatabase:
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """The number of the delta that last touched each bucket, where there is one."""
+        """By bucket: the number of the last delta that names it. Buckets that no delta names are
+        left out.
+        """
         found: dict[BucketKey, int] = {}
         statement = (
             "SELECT number FROM touched WHERE cluster = ? AND cluster_id = ? AND topic = ? "
@@ -191,7 +197,7 @@ class StateDatabase:
         return found
 
     def losses(self, *, undeclared: bool = False) -> list[Loss]:
-        """Ranges that were declared lost or uncertain; `undeclared`: only those that are in no
+        """The ranges that were declared lost or uncertain. undeclared: only those that are in no
         delta yet.
         """
         statement = "SELECT * FROM losses"
@@ -213,7 +219,7 @@ class StateDatabase:
         ]
 
     def outbox(self) -> list[Message]:
-        """Messages that were not acknowledged, in order."""
+        """The messages that are not acknowledged yet, in their order."""
         rows = self._rows("SELECT id, number, file, value FROM outbox ORDER BY id")
         return [Message(*row) for row in rows]
 
@@ -259,7 +265,9 @@ class StateDatabase:
 
 
 def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
-    """The state in a directory that the caller has locked. Raises StateRefused, SkidwayError."""
+    """Opens the state in a directory that the caller has locked. Raises StateRefused,
+    SkidwayError.
+    """
     path = directory / DATABASE
     if not path.exists():
         if Path(f"{path}-wal").exists():
@@ -293,7 +301,7 @@ def create_tables(connection: sqlite3.Connection, machine: str) -> None:
 
 
 def check_machine(state: StateDatabase, machine: str) -> None:
-    """Raises StateRefused on a machine other than the one the state was made on."""
+    """Raises StateRefused if the state was made on another machine."""
     if state.machine != machine:
         raise StateRefused(
             f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
@@ -302,8 +310,8 @@ def check_machine(state: StateDatabase, machine: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Makes the database whole under another name, so that half a database never has the right
-    name.
+    """Makes the whole database under another name, then renames it, so that half a database never
+    has the right name.
     """
     new = path.with_name(f"{path.name}.new")
     try:

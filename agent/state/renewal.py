@@ -1,15 +1,15 @@
-"""New file ids for an adopted state that was an older copy.
+"""Gives new file ids to an adopted state that was an older copy.
 
 The newer state may have sent what lies after the copy's positions, under the same file ids. If the
-logs were restored as well, other bytes may lie after these positions now. So each file that is
-still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
-count as lines of their own, and the audit calls every bucket unknown that the new epoch touches
-before its first seal. What the copy had promised of such a file is read again. Counts of the copy
-are not published again: the newer state has published them.
+host's logs were restored as well, other bytes may lie after these positions now. So each file that
+is still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
+count as new lines. The audit calls every bucket unknown that the new epoch touches before its first
+seal. What the copy had promised of such a file is read again. Counts of the copy are not published
+again: the newer state has published them.
 
-A file id that had ended stays as it is, since its inode may already belong to a newer id. What was
-promised of it is handled as after any crash: the bytes are sent again if they still have their CRC;
-otherwise the agent reads back from the brokers which records arrived.
+The id of a file that was finished keeps its number, because its inode may already belong to a newer
+id. What was promised of such a file is handled as after any crash. If the bytes still have their
+CRC, they are sent again. Otherwise the agent asks the brokers which records arrived.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _log = log.get(__name__)
 def renew(state: StateDatabase, newest: Newest | None) -> None:
     """Gives new ids at the first start after an adoption, if the state was an older copy.
 
-    newest: the newest message that this agent has published; None if none is left.
+    newest: the newest message of this agent on the audit topic; None if the topic has none any
+    more.
     """
     known = state.adopted
     if known is None:

@@ -1,4 +1,4 @@
-"""`skidway agent validate`: whether the settings fit the host, its files and the registry.
+"""`skidway agent validate`: checks whether the settings fit the host, its files and the registry.
 
 checks  what can be wrong with settings before anything is connected
 trial   each source's first and last lines, parsed as a running agent would

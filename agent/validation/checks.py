@@ -1,7 +1,7 @@
 """`skidway agent validate`: what can be said about a configuration before it runs.
 
-`check_settings` needs neither broker nor registry; `agent run` begins with it too. `try_sources`
-adds what the files on this host show, and asks the registry for a schema that only it has.
+`check_settings` needs neither broker nor registry. `agent run` also begins with it. `try_sources`
+parses lines of the files on this host. If only the registry has a schema, it asks the registry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused. A schema that only the registry has is not checked."""
+    """Raises ConfigurationRefused. If only the registry has a schema, the schema is not checked."""
     for source in settings.sources:
         try:
             _check_source(source, settings.batch_size)

@@ -43,10 +43,8 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """What was found out about a source.
-
-    replaced: lines that fit after invalid bytes in them were replaced. untried: why no line was
-    tried; None if lines were tried.
+    """What was found out about a source. replaced: how many lines fit because invalid bytes in them
+    were replaced. untried: why no line was tried; None if lines were tried.
     """
 
     topic: str
@@ -66,12 +64,12 @@ class Trial:
 
     @property
     def share(self) -> float:
-        """Rejected lines among those tried, from 0 to 1."""
+        """The share of rejected lines among all tried lines, from 0 to 1."""
         return self.rejected / self.lines if self.lines else 0.0
 
 
 def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
-    """The files of a source, newest first, and a trial that has seen none of their lines."""
+    """The files of a source, newest first, and a trial of the source with no lines tried yet."""
     exclude = tuple(source.exclude)
     scan = host.scan([Pattern(path, exclude) for path in source.paths])
     found = sorted(scan.found, key=lambda each: each.changed_ns, reverse=True)
@@ -79,8 +77,9 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
-    """Tries the first and the last lines of the newest files, lines_max of each; files that cannot
-    be read are named in the trial."""
+    """Tries the first and the last lines of the newest files, at most lines_max of each kind. Names
+    in the trial the files that cannot be read.
+    """
     for each in files[:FILES_MAX]:
         try:
             handle = host.open(each.path)
@@ -103,9 +102,8 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
 
 
 def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
-    """(the first whole lines of a file, where they end in it).
-
-    A last line that is still being written is left out, unless it is all there is.
+    """(the first whole lines of a file, the position at which they end). A last line that is still
+    being written is left out, unless it is the only line.
     """
     end = 0
     for _ in range(lines_max):
@@ -119,7 +117,9 @@ def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
 
 
 def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
-    """(where they begin, the last whole lines that begin at `behind` or later)."""
+    """(the position at which the lines begin, the last whole lines that begin at `behind` or
+    later).
+    """
     at = behind - begin if behind >= begin else tail.find(b"\n") + 1
     end = tail.rfind(b"\n") + 1
     first = end

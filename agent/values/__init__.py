@@ -1,4 +1,4 @@
-"""What the agent's packages hand to each other: values, and what is known about one file.
+"""Values that the agent's packages hand to each other, and all that is known about one file.
 
 identity   what makes a host this host and a file this file: fingerprint, guard, marks
 intents    which bytes of a file are promised to be sent, and as what

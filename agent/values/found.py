@@ -12,7 +12,9 @@ DAMAGED: Final = -2
 
 
 class FileKey(NamedTuple):
-    """Identifies a file's bytes, whatever its name is. Numbers above 2^63 wrap to negative ones."""
+    """Identifies a file's bytes, whatever its name is. Numbers from 2^63 on become negative,
+    because they are stored as signed numbers.
+    """
 
     device: int
     inode: int
@@ -41,7 +43,7 @@ class Found(NamedTuple):
 
 class UnopenedFile(NamedTuple):
     """A file that could not be opened yet, as it was last seen. base: the meant path that it was
-    rotated from, if it was; may_begin: as in `Sighting`.
+    rotated from, or None. may_begin: as in `Sighting`.
     """
 
     topic: str

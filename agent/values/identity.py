@@ -1,14 +1,15 @@
 """What makes a host this host and a file this file.
 
-A file is known by device and inode as long as they still lead to the bytes that were read; the
-bytes are the proof. Three pieces of evidence are kept, all made of bytes that were read:
+The agent knows a file by device and inode, as long as these still lead to the bytes that were read.
+The bytes are the proof. Three pieces of evidence are kept, all made of bytes that were read:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of everything before it), denser towards the end
 
-The fingerprint and the guard are checked before anything is read. If they do not hold, the file is
-another one: it gets a new id, and the marks tell from which position on its bytes are new.
+The fingerprint and the guard are checked before anything is read. If one of them does not match,
+the file is another one. It gets a new id, and the marks tell from which position on its bytes are
+new.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ FINGERPRINT_BYTES: Final = 1024
 GUARD_BYTES: Final = 256
 MARKS_MAX: Final = 24
 PROOF_BYTES: Final = 1 << 20
-"""Bytes read at a time while proving a prefix."""
+"""How many bytes are read at a time to prove a prefix."""
 
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 Read = Callable[[int, int], bytes]
-"""(count, position) -> at most that many bytes of the file at that position."""
+"""(count, position) -> at most `count` bytes of the file from the position on."""
 
 
 def new_id() -> int:
@@ -42,8 +43,8 @@ def new_id() -> int:
 
 
 def machine_id() -> str:
-    """An id that stays the same on this machine and differs on every other; at worst the host
-    name.
+    """An id that never changes on this machine and differs on every other machine. If there is no
+    such id, the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -63,7 +64,7 @@ class Fingerprint(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """CRC-32C of the `length` bytes before a position."""
+    """CRC-32C of the last `length` bytes before a position."""
 
     length: int
     crc: int
@@ -100,7 +101,9 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """Why the file cannot be the one that was read up to `position`; None if it can be."""
+    """Why the file cannot be the file that was read up to `position`; None if it can be that
+    file.
+    """
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
     if position and not guard.length:
@@ -115,8 +118,8 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """Why the first bytes cannot be those that were read; None if they can be. Checks the highest
-    mark that lies within PROOF_BYTES.
+    """Why the first bytes cannot be the bytes that were read; None if they can be. Checks the
+    highest mark that lies within PROOF_BYTES.
     """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
@@ -125,7 +128,9 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """The highest mark whose prefix the file still has; marks rise. Reads up to there only."""
+    """The highest mark whose prefix the file still has. The positions of `marks` must rise. Reads
+    up to there only.
+    """
     position = crc = 0
     proven = Mark(0, 0)
     for mark in marks:
@@ -144,7 +149,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The mark, and whether bytes after it may also be those that were read."""
+    """The proof that a mark gives, and whether bytes after it may also be those that were read."""
     if size < fingerprint.length:
         same = size > 0
     else:
@@ -153,9 +158,10 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks and one more at the end; where there are too many, gaps double towards the start.
+    """The marks with one more at the end. If there are too many, some are dropped, so that the gaps
+    between them double towards the start of the file.
 
-    Pure and bounded: beyond MARKS_MAX it drops the mark whose neighbours lie closest together in
+    If there are more than MARKS_MAX, the mark is dropped whose neighbours lie closest together in
     proportion to its distance from the end.
     """
     if marks and marks[-1].position >= mark.position:

@@ -1,9 +1,9 @@
-"""Intents: which bytes of a file are promised to be sent, and as what.
+"""Intents: which bytes of a file are promised to be sent, and by which recipe.
 
-An intent is durable before any of its bytes is first sent. It ends at the end of the last whole
-record, so that no intent needs bytes of another one to be framed. After a crash the intents that
-the checkpoint has not passed are sent again by their recipes, if the bytes still have their CRC and
-the program still makes the same records of them. Reading goes on at the end of the last intent.
+An intent is durable before any of its bytes is first sent. It ends at the end of a whole record, so
+that an intent can be framed without the bytes of another intent. After a crash the intents that the
+checkpoint has not passed are sent again by their recipes, if the bytes still have their CRC and the
+program still makes the same records of them. The agent reads on at the end of the last intent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ GIVEN_UP: Final = b"given up"
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Bytes [first, end) of a file, read at wall time `read_ms`, sent by the recipe named.
+    """Bytes [first, end) of a file, which were read at wall time `read_ms` and are sent by the
+    recipe that `recipe` names.
 
     sequence rises over all files in the order in which intents were made. crc: CRC-32C of the
     bytes.
@@ -41,7 +42,7 @@ class Intent:
 
 @dataclass(slots=True)
 class Numbers:
-    """The sequence numbers of intents; `last` is the highest in use."""
+    """Gives sequence numbers to intents. `last` is the highest number in use."""
 
     last: int
 
@@ -53,9 +54,8 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An intent and its bytes; of an over-long line (above READ_BYTES) only the head.
-
-    host and path are what the file was announced with; rejected lines carry them.
+    """An intent and its bytes; of an over-long line (above READ_BYTES) only the head. host, path:
+    as the file was announced. The records of rejected lines contain them.
     """
 
     intent: Intent

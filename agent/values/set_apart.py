@@ -1,5 +1,5 @@
-"""Bytes that are lost, or that nobody can say were delivered exactly once; each range has a
-reason.
+"""Byte ranges that are lost, or of which nobody knows whether they were delivered exactly once.
+Each range has a reason.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(frozen=True, slots=True)
 class SetApart:
-    """Bytes [first, end) of a file that are lost, or that nobody can say were delivered exactly
-    once.
+    """Bytes [first, end) of a file that are lost, or of which nobody knows whether they were
+    delivered exactly once.
 
     end None: nobody saw where they ended.
     """
@@ -29,8 +29,8 @@ class SetApart:
 class Unseen(NamedTuple):
     """Generations of a path that nobody read, or may not have read.
 
-    oldest_ms: a time that is not later than their first line's; None unless that line may be older
-    than the last seal.
+    oldest_ms: a time that is not later than the time of their first line. It is None unless that
+    line may be older than the last seal.
     """
 
     topic: str

@@ -4,9 +4,10 @@
       |  set apart or  |  promised, on its way   |   not read yet        |
       |  acknowledged  |  (flights)              |                       |
 
-The checkpoint is `position` with its evidence (what shows later that the file has the same bytes up
-to there). The state keeps it. The read position is where the last intent ends; the state keeps the
-intents, so it keeps the read position too. Always: begin <= position <= read position.
+The checkpoint is `position` together with evidence, which shows later whether the file still has
+the same bytes before it. The state keeps the checkpoint. The read position is the end of the last
+intent. The state keeps the intents, and with them the read position. Always: begin <= position <=
+read position.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class Birth:
     """What a file id was announced with. It never changes, with two exceptions: `key` changes if
     the device gets another number, and `key` and `born_ns` change if the file is compressed.
 
-    path: as text for people (a name that is no UTF-8 is escaped). topic_id: the topic's id at that
-    time. serial: rises with every file id of this state. born_ns: when its inode was made, None if
-    unknown.
+    path: as text for people (a name that is no UTF-8 is escaped). topic_id: the topic's id when the
+    file id began. serial: rises with every file id of this state. born_ns: when its inode was made,
+    None if unknown.
     """
 
     file: int
@@ -54,7 +55,9 @@ class Birth:
 
 @dataclass(slots=True)
 class Tally:
-    """Bytes of a file by what became of them; with the pending ones they are all of its bytes."""
+    """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
+    bytes, these are all bytes of the file.
+    """
 
     acknowledged: int = 0
     rejected: int = 0
@@ -70,7 +73,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The position below which every byte is settled, and the evidence about these bytes."""
+    """The position before which every byte is settled, and the evidence about these bytes."""
 
     position: int
     prefix_crc: int
@@ -89,10 +92,11 @@ class ReadingOutcome:
 
 @dataclass(slots=True)
 class Flight:
-    """An intent whose records are on their way.
+    """An intent whose records are being sent.
 
-    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain_bytes,
-    lost_bytes: how many of its bytes were set apart instead of acknowledged.
+    outcome: None until the intent is pressed. waiting: how many batches are not acknowledged yet.
+    uncertain_bytes, lost_bytes: how many of its bytes were declared uncertain or lost instead of
+    acknowledged.
     """
 
     intent: Intent
@@ -110,7 +114,7 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line longer than can be read at once, of which `scanned` bytes were looked through."""
+    """A line that is too long to be read at once. `scanned` of its bytes were looked through."""
 
     scanned: int
     crc: int
@@ -120,7 +124,9 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file whose time of change moved from `changed_ns` while its size stayed; since when (s)."""
+    """A file whose time of change is no longer `changed_ns`, although its size is the same. since:
+    when this was noticed (s).
+    """
 
     changed_ns: int
     since: float
@@ -140,17 +146,17 @@ class TrackedFile:
     announced_ms: int = 0
     length: int | None = None  # the final length, from ENDED on
     changed_ns: int | None = None  # when it changed last, as of its last look
-    # From here on nothing is durable: it is made anew at start.
+    # The fields from here on are not durable. They are made anew when the agent starts.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
-    is_seen: bool = False  # by a look since the agent started
+    is_seen: bool = False  # a look since the agent started saw it
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
-    source: int | None = None  # index among the sources; None: no source matches its path
+    source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
     is_unwatched: bool = False  # it changed before the agent's first look
@@ -168,12 +174,12 @@ class TrackedFile:
 
     @property
     def pending(self) -> int:
-        """Known bytes that are not settled."""
+        """How many known bytes are not settled."""
         return max(self.bytes_known - self.tally.total, 0)
 
     @property
     def bytes_known(self) -> int:
-        """Bytes that this file id covers, as far as anybody has seen."""
+        """How many bytes this file id covers, as far as anybody has seen."""
         if self.length is not None:
             lost_unread = self.tally.lost - self.lost_promised
             return self.length + lost_unread - self.birth.begin
@@ -181,38 +187,40 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """Lost bytes below the position: they were read before they were lost. All other lost bytes
-        were never read.
+        """How many lost bytes lie before the position. They were read before they were lost; all
+        other lost bytes were never read.
         """
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)
 
     @property
     def last_point(self) -> Checkpoint:
-        """The evidence at the end of the last flight."""
+        """The checkpoint at the end of the last flight."""
         return self.flights[-1].after if self.flights else self.checkpoint
 
     @property
     def is_unproven(self) -> bool:
-        """Whether bytes before the read position were settled that nobody could prove any more.
-
-        The brokers may have them, and so may the host.
+        """Whether bytes before the read position were settled although nobody could prove any more
+        that they are those that were read. The brokers may have these bytes, and the host may have
+        them.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it was seen to lose its last name: any other file may have its inode now."""
+        """Whether the agent saw that the file lost its last name. Any other file may have its inode
+        now.
+        """
         return not self.location
 
     @property
     def is_replaying(self) -> bool:
-        """Whether promises from before the agent started wait to be sent again."""
+        """Whether intents that were made before the agent started wait to be sent again."""
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position. Returns the checkpoint that holds once all bytes before it are
-        settled.
+        """Moves the read position. Returns the checkpoint that is valid once all bytes before it
+        are settled.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)
@@ -227,7 +235,9 @@ class TrackedFile:
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 
     def end(self) -> None:
-        """Ends the file id: no more is read of it, and its length is what was promised so far."""
+        """Ends the file id: no more bytes of it are read, and its length is the end of what was
+        promised.
+        """
         self.state = FileState.ENDED
         self.length = self.promised
         self.long_line = None

@@ -3,9 +3,10 @@
 Each file defines `API`, a `registration.Api` with key and handler; `registry` collects them. The
 versions stand in `skidway.kafka.protocol.apis`. The answer to ApiVersions is computed from both.
 
-A handler gets the broker and an `Exchange`: the request and the means to answer it, at once, later
-(a topic that is being created) or never (produce with acks=0). The request body is a view that is
-valid only until the handler returns, so a handler decodes it before it waits for anything.
+A handler gets the broker and an `Exchange`, which holds the request and the means to answer it: at
+once, later (for example when a topic has been created), or never (produce with acks=0). The request
+body is a view that is valid only until the handler returns, so a handler decodes it before it waits
+for anything.
 
 Produce and Fetch are the hot paths: hand-written parsing, no object per record, nothing copied.
 Their handlers only note what has to be done at the end of the turn.

@@ -1,8 +1,8 @@
 """AlterConfigs (33), versions 0-2, and the code that it shares with IncrementalAlterConfigs.
 
-A topic's settings become exactly those given; a mirror's own settings stay. The settings are
-checked like those of a new topic and written to ZooKeeper; they apply once the request is answered.
-`validate_only` only checks.
+A topic then has exactly the given settings. The settings that a mirror wrote stay unchanged. The
+settings are checked like those of a new topic and written to ZooKeeper; they apply once the request
+is answered. `validate_only` only checks.
 
 The settings of a broker come from its configuration file and cannot be altered over the network.
 """

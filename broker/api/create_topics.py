@@ -2,8 +2,8 @@
 
 -1 for partitions or replication factor means the broker's default in every version (KIP-464;
 kafkajs sends it). Names, counts, settings and assignments are checked before anything is written.
-The answer says success once the topic's partitions here can be used. `validate_only` only checks.
-While ZooKeeper is away the answer is REQUEST_TIMED_OUT, on which clients try again.
+Success is answered once the topic's partitions on this broker can be used. `validate_only` only
+checks. While ZooKeeper is away the answer is REQUEST_TIMED_OUT, on which clients try again.
 
 Left out: more than one replica.
 """
@@ -37,7 +37,9 @@ from skidway.kafka.protocol.create_topics import (
 from skidway.kafka.protocol.messages import NO_ID
 
 PARTITIONS_MAX = 10_000
-"""The limit for one topic, and for one request; each partition is a directory and open files."""
+"""The most partitions of one topic, and of all topics of one request. Each partition takes a
+directory and open files.
+"""
 
 Assignment = Mapping[int, tuple[int, ...]]
 
@@ -51,7 +53,7 @@ class Refused(Exception):
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all topics, creates the good ones, answers when the last is done."""
+    """Checks all topics, creates those that pass, and answers when the last is done."""
     request = exchange.decode(CreateTopicsRequest)
     results: list[CreatableTopicResult | None] = [None] * len(request.topics)
     asked = Counter(topic.name for topic in request.topics)

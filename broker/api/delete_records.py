@@ -1,9 +1,9 @@
 """DeleteRecords (21). Versions 0-2: raises the log start offset of a partition.
 
-The new offset may be any offset up to the high watermark, or -1 for the high watermark itself; one
-below the present log start offset changes nothing. Consumers can never again read the records below
-the new offset, because the answer comes only when that offset is on disk. The next look at
-retention deletes the segments below it, even if a group of `retention.hold` needs them.
+The new offset may be any offset up to the high watermark, or -1 for the high watermark itself. If
+it is lower than the present log start offset, nothing changes. The answer comes when the new offset
+is on disk, so that consumers can never again read the records before it. The next look at retention
+deletes the segments before it, even if a group of `retention.hold` needs them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""DeleteTopics (20). Versions 1-6: by name, or by id from 6 on.
+"""DeleteTopics (20). Versions 1-6: deletes topics that are given by name, or, from version 6 on, by
+id.
 
-Answered when the topic is gone from ZooKeeper and its directories are renamed; these are removed in
-the background. A topic recreated under the same name has another id.
+The answer comes when the topic is removed from ZooKeeper and its directories are renamed. The
+directories are removed in the background. A topic recreated under the same name has another id.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """Every setting of a topic. `configs`: those that the topic sets itself."""
+    """Every setting of a topic. `configs`: the settings that the topic sets itself."""
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
@@ -52,7 +52,9 @@ def describe_topic(
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
-    """Every setting of the broker. All are read-only: they come from its configuration."""
+    """Every setting of the broker. All are read-only, because they come from the broker's
+    configuration.
+    """
     found = []
     for key, spec in specs(BrokerSettings).items():
         synonyms = tuple(_synonyms(settings, (key,)))

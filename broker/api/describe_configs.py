@@ -1,10 +1,10 @@
 """DescribeConfigs (32). Versions 1-4: all settings of a topic or this broker, defaults included.
 
-A broker describes only itself: clients send the request to the broker that they name. Its settings
-are read-only, because they come from its configuration file. A resource that a request names twice
-is answered once.
+A broker describes only itself, because clients send the request to the broker that it names. Its
+settings are read-only, because they come from its configuration file. A resource that a request
+names twice is answered once.
 
-An empty broker name means the defaults of all brokers; there are no such settings here.
+An empty broker name asks for the defaults of all brokers, and there are no such settings here.
 
 Left out: broker loggers, secrets (there are none among the settings yet).
 """
@@ -34,7 +34,8 @@ from skidway.kafka.protocol.describe_configs import (
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes each resource."""
     request = exchange.decode(DescribeConfigsRequest)
-    # Each resource once: a name of two bytes is answered with twenty thousand bytes.
+    # Each resource is answered once, because a name of two bytes is answered with twenty thousand
+    # bytes.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     results = tuple(_describe(broker, request, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))

@@ -47,8 +47,8 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # Seven parameters: an Exchange is made for every request, so the header comes in parts,
-        # which saves an object.
+        # Seven parameters, because an Exchange is made for every request, and a header object for
+        # each would cost time.
         self._loop = loop
         self.connection = connection
         self.key = key
@@ -59,8 +59,8 @@ class Exchange:
         self._slot: Slot | None = connection.reserve()
 
     def forget_request(self) -> None:
-        """Frees the request's memory: a request may have 100 MB, and its answer may wait for
-        minutes.
+        """Frees the request's memory, because a request may have 100 MB, and its answer may wait
+        for minutes.
         """
         self.body = _NOTHING
         self.frame = None
@@ -72,9 +72,9 @@ class Exchange:
     def reply(self, response: Response) -> bytes | None:
         """Answers with a message in the request's version; returns its encoded body.
 
-        If the message cannot be encoded in that version, closes the connection and returns None
-        instead of raising: answers also come from timers, where an exception would not close the
-        connection.
+        If the message cannot be encoded in that version, closes the connection and returns None. It
+        does not raise, because timers also send answers, and an exception in a timer would not
+        close the connection.
         """
         try:
             body = encode(response, self.version)
@@ -86,8 +86,9 @@ class Exchange:
         return body
 
     def reply_body(self, body: bytes) -> None:
-        """Answers with an encoded body; a long one is not copied, so clients that get the same body
-        share its memory."""
+        """Answers with an encoded body. A long body is not copied, so clients that get the same
+        body share its memory.
+        """
         head = response_head(self.key, self.version, self.correlation_id, len(body))
         self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])
 

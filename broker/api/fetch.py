@@ -1,10 +1,10 @@
 """Fetch (1). Versions 4-12.
 
-Answers with whole batches, beginning with the one that holds the offset and never beyond the high
-watermark, as slices of files for sendfile. The first batch found, in the request's order, is sent
-even if it is larger than every limit (KIP-74). If there is less than `min_bytes`, the request is
-parked until there is enough or `max_wait_ms` have passed; a parked request makes the partition
-flush at once.
+Answers with whole batches, from the batch that holds the offset up to the high watermark at most.
+They are slices of files for sendfile. The first batch found, in the request's order, is sent even
+if it is larger than every limit (KIP-74). If there is less than `min_bytes`, the request is parked
+until there is enough, or until `max_wait_ms` have passed. For a parked request the partition is
+flushed at once.
 
     offset below the log start or above the log end   OFFSET_OUT_OF_RANGE, log start filled in
     known leader epoch older / newer than ours        FENCED_LEADER_EPOCH / UNKNOWN_LEADER_EPOCH
@@ -38,7 +38,9 @@ _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A parked request, with the bytes available in each partition and in all of them."""
+    """A parked request, with the number of bytes available in each of its partitions, and in all
+    together.
+    """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
 
@@ -81,7 +83,7 @@ class DelayedFetch:
             _send(self._exchange, _read_all(self._broker, self._request))
 
     def abandon(self) -> None:
-        """Closes the connection: there is no answer."""
+        """Closes the connection instead of answering."""
         self._exchange.close("failed")
 
 
@@ -92,8 +94,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:
-        # A partition that is named twice is read once, by its last entry, as in Kafka: so the work
-        # is bounded.
+        # If a partition is named twice, it is read once, by its last entry, as in Kafka. This
+        # bounds the work.
         wanted = {(each.topic, each.partition): each for each in request.wanted}
         if len(wanted) < len(request.wanted):
             request = request._replace(wanted=list(wanted.values()))
@@ -139,7 +141,9 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """Bytes that may be read there now; at least `least_bytes` if the answer is an error."""
+    """How many bytes may be read in a partition now; at least `least_bytes` if the answer is an
+    error.
+    """
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):
         return least_bytes

@@ -1,4 +1,6 @@
-"""Gathers the parts of an answer, which may come one by one; the answer is sent after the last."""
+"""Gathers the parts of an answer, which may come one by one. The answer is sent after the last
+part.
+"""
 
 from __future__ import annotations
 

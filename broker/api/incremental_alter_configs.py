@@ -1,5 +1,5 @@
 """IncrementalAlterConfigs (44), versions 0-1: sets or deletes settings of topics, and adds or
-removes elements of settings that are lists. Settings that the request does not name stay.
+removes elements of settings that are lists. Settings that the request does not name stay unchanged.
 
 If a topic does not set a list itself, elements are added to, or removed from, the list that it
 inherits.

@@ -1,10 +1,11 @@
 """InitProducerId (22). Versions 0-4: an id for an idempotent producer.
 
-Every request gets a new id with epoch 0, even if it names the id that the producer had (KIP-360): a
-new id is always right, and there are plenty. While the broker has no id to give, the answer is
-COORDINATOR_LOAD_IN_PROGRESS, on which clients try again.
+Every request gets a new id with epoch 0, even if it names the id that the producer had (KIP-360). A
+new id is always correct, and there are plenty of ids. While the broker has no id to give, the
+answer is COORDINATOR_LOAD_IN_PROGRESS, on which clients try again.
 
-Left out: transactions; a transactional id is refused for good, so that its client does not wait.
+Left out: transactions. A transactional id is refused with a final error, so that its client does
+not wait.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JoinGroup (11). Versions 2-7: answered when the group's next generation begins."""
+"""JoinGroup (11). Versions 2-7. The answer comes when the group's next generation begins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""From this version on clients come back with the member id that they are given (KIP-394)."""
+"""From this version on, clients join again with the member id that they are given (KIP-394)."""
 
 NULL_PROTOCOL_SINCE = 7
 

@@ -1,4 +1,6 @@
-"""LeaveGroup (13). Versions 0-4: members by id, or by instance id from 3 on."""
+"""LeaveGroup (13). Versions 0-4: members leave that are given by id, or, from version 3 on, by
+instance id.
+"""
 
 from __future__ import annotations
 

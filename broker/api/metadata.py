@@ -1,12 +1,12 @@
 """Metadata (3). Versions 0-11: brokers, topics, and the leader of each partition.
 
-Answered from the catalog, so also while ZooKeeper is away. A request with the version and body of
-an earlier one gets the same answer, byte for byte, as long as it is right, because after a restart
-all clients ask at once.
+The answer is made from the catalog, so it comes even while ZooKeeper is away. If a request has the
+version and body of an earlier request, it gets the same answer, byte for byte, as long as that
+answer is right. This is because all clients ask at once after a restart.
 
-An unknown topic that a request names is created if `auto.create.topics.enable` and the request both
-allow it; the answer says LEADER_NOT_AVAILABLE until the topic is there, and clients ask again.
-Names that belong to a mirror source are left to the mirror.
+If a request names an unknown topic, the topic is created if both `auto.create.topics.enable` and
+the request allow it. Until the topic is there, the answer says LEADER_NOT_AVAILABLE, and clients
+ask again. Names that belong to a mirror source are left to the mirror.
 
 Left out: authorized operations (never computed), topics by id (version 12).
 """
@@ -36,7 +36,7 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers from the catalog, or with a kept answer."""
+    """Answers with a kept answer, or makes one from the catalog."""
     answers = broker.metadata_answers
     kept = answers.get(exchange.version, exchange.body)
     if kept is not None:
@@ -44,7 +44,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         return
     response = _response(broker, exchange.decode(MetadataRequest), exchange.version)
     body = exchange.reply(response)
-    # An answer about a missing topic is not kept: each request may create it.
+    # An answer about a missing topic is not kept, because each request may create the topic.
     if body is not None and all(each.error_code == 0 for each in response.topics):
         answers.keep(exchange.version, exchange.body, body)
 

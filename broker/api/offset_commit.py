@@ -1,4 +1,4 @@
-"""OffsetCommit (8). Versions 2-8: answered when ZooKeeper has the offsets.
+"""OffsetCommit (8). Versions 2-8. The answer comes when ZooKeeper has the offsets.
 
 Offsets that cannot be stored are refused partition by partition; the others are stored. Retention
 times from old clients (2-4) are ignored: offsets.retention.minutes applies to all offsets.

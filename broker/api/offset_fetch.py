@@ -1,7 +1,7 @@
 """OffsetFetch (9). Versions 1-7: the offsets that a group has committed.
 
-A partition without a committed offset is answered with -1 and no error. Every offset is stable:
-there are no transactions.
+A partition without a committed offset is answered with -1 and no error. Every offset is stable,
+because there are no transactions.
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@
     acks 1    answered when the batch is written, at the end of the loop turn
     acks -1   answered when the high watermark has passed it: every in-sync replica has flushed it
 
-A duplicate (KIP-98) is answered with its original offset, whatever the acks, once the high
-watermark has passed it: until then a crash could still take the original back. ApiVersions offers
-Produce from version 0, because otherwise librdkafka before 2.11.1 sends uncompressed (KAFKA-18659).
+A duplicate (KIP-98) is answered with the offset of its original, whatever acks the request has. The
+answer comes once the high watermark has passed the original, because until then the original could
+be lost in a crash. ApiVersions offers Produce from version 0, because otherwise librdkafka before
+2.11.1 sends uncompressed (KAFKA-18659).
 
-This is the general path. Good requests that are like an earlier one take a shorter path,
+This is the general path. A good request that is like an earlier one takes a shorter path,
 `skidway.broker.api.produce_run`.
 
 On a topic with LogAppendTime, batches are stamped with the time of appending, which the answer
@@ -49,12 +50,12 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 Appended = tuple[Replica, int, int, bool]
-"""Replica, base offset, the offset after the last record, whether the batch is a duplicate."""
+"""(replica, base offset, the offset after the last record, whether the batch is a duplicate)."""
 _UNKNOWN_OFFSET = -1
 
 
 class Appending:
-    """A request whose batches are appended and not yet written."""
+    """A request whose batches are appended to logs, but not yet written to files."""
 
     __slots__ = ("acks", "append_time_ms", "appended", "exchange", "refused", "timeout_ms")
 
@@ -67,7 +68,7 @@ class Appending:
         self.append_time_ms = -1
 
     def abandon(self) -> None:
-        """Closes the connection: there is no answer."""
+        """Closes the connection instead of answering."""
         self.exchange.close("failed")
 
     def answer_written(self, broker: Broker) -> None:
@@ -107,7 +108,7 @@ class DelayedProduce:
         self._answer()
 
     def abandon(self) -> None:
-        """Closes the connection: there is no answer."""
+        """Closes the connection instead of answering."""
         self._request.abandon()
 
     def _answer(self) -> None:

@@ -1,13 +1,15 @@
-"""A run of similar produce requests on one connection: appended one by one, answered together.
+"""A run of similar produce requests on one connection. They are appended one by one, and answered
+together.
 
 A run takes requests for one loop turn at most, and ends at the first request that is not alike. It
 holds one place in the connection's queue for all its answers, and sends them together at the end of
 the turn. With acks=all it sends them when the high watermark has passed all its batches, which are
 flushed together.
 
-A request does not join a run if it cannot simply be appended (a batch to refuse, a duplicate, a log
-that cannot be written) or needs another answer (the time of appending, too few replicas). It takes
-the general path in `skidway.broker.api.produce`, which knows every answer.
+Some requests cannot simply be appended: the batch is to be refused or is a duplicate, or the log
+cannot be written. Others need another answer: with the time of appending, or because there are too
+few replicas. Such requests do not join a run. They take the general path in
+`skidway.broker.api.produce`, which knows every answer.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from skidway.kafka.types import TopicPartition
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1
 _Part = tuple[Shape, int, int, int]
-"""Shape, correlation id, base offset, the offset after the last record."""
+"""(shape, correlation id, base offset, the offset after the last record)."""
 
 
 class Alike:
@@ -94,7 +96,7 @@ class Run:
             self._send([self._at_watermark(part) for part in self._parts])
 
     def abandon(self) -> None:
-        """Closes the connection: there is no answer."""
+        """Closes the connection instead of answering."""
         self._broker.loop.drop(self._connection, "failed")
 
     def _answer_nothing(self) -> None:
@@ -127,9 +129,9 @@ class Run:
 
 
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """Appends a good request that is like an earlier one on this connection; else returns False.
-
-    It leaves a request that it does not take unchanged, so that the general path can say why.
+    """Appends the batch of a good request that is like an earlier one on this connection. Otherwise
+    returns False, and leaves the request unchanged, so that the general path can say what is wrong
+    with it.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

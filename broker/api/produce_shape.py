@@ -1,7 +1,8 @@
-"""The shape of a producer's requests: only correlation id and records differ between them.
+"""The shape of a producer's requests: what is the same in all of them, which is everything but
+correlation id and records.
 
-The bytes before the records are parsed once for each connection and partition, and later requests
-are compared with them; the bytes around the offsets of the answer are encoded once. A request that
+For each connection and partition, the bytes before the records are parsed once, and later requests
+are compared with them. The bytes around the offsets of the answer are encoded once. A request that
 differs in any other byte takes the general path. Only requests with one batch have a shape, because
 only many small requests need this speed::
 
@@ -19,7 +20,9 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
-"""Shapes remembered of one connection; beyond this, all are forgotten and learned again."""
+"""The most shapes that are remembered for one connection. If there are more, all are forgotten and
+learned again.
+"""
 PREFIX_BYTES_MAX: Final = 1024
 """A longer prefix (a client may have any name) is not worth its memory."""
 
@@ -27,14 +30,16 @@ _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _PREFIX_START: Final = 8
 _FLEXIBLE_SINCE: Final = ApiKey.PRODUCE.flexible_since
-_TAGS: Final = b"\0\0\0"  # no tags of the partition, the topic and the request
+_TAGS: Final = b"\0\0\0"  # the partition, the topic and the request have no tags
 _LOG_START_SINCE: Final = 5
 _BASE_MARK: Final = 0x1122334455667788
 _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """A request without correlation id and records, and its good answer without the offsets."""
+    """A request without its correlation id and records, and the answer of success to it without the
+    offsets.
+    """
 
     __slots__ = (
         "_answer_form",

@@ -1,4 +1,4 @@
-"""What an API file registers: key and handler; `apis` lists the versions."""
+"""What an API file registers: a key and a handler. `apis` lists the versions."""
 
 from __future__ import annotations
 

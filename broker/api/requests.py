@@ -45,7 +45,7 @@ class Requests:
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Takes the log directory or the partition of an unreadable file out of use."""
+        """If a file cannot be read, takes its log directory or its partition out of use."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

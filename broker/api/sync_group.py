@@ -1,4 +1,4 @@
-"""SyncGroup (14). Versions 0-5: answered when the leader's assignment is stored."""
+"""SyncGroup (14). Versions 0-5. The answer comes when the leader's assignment is stored."""
 
 from __future__ import annotations
 

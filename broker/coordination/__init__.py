@@ -23,9 +23,11 @@
     producer_ids  ids from the block that we own
 
 Only the session's thread talks to ZooKeeper, so the loop never waits for it: the loop hands over a
-job, and the session posts the outcome back. While ZooKeeper is away no job is taken (requests that
-need one get an error that clients retry) and the catalog stays as it was: produce and fetch go on.
+job, and the session posts the outcome back. While ZooKeeper is away, no job is accepted, and
+requests that need one get an error on which clients try again. The catalog stays unchanged
+meanwhile, so produce and fetch go on.
 
-Every write is conditional (create if absent, or on the version that was read), so when two brokers
-do the same thing at the same time it is done once.
+Every write is conditional: it creates a node only if the node is absent, or changes it only if it
+has the version that was read. So if two brokers do the same thing at the same time, it is done
+once.
 """

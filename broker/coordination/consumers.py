@@ -1,4 +1,6 @@
-"""The content of a committed offset's node in ZooKeeper; its path: `skidway.kafka.group_nodes`."""
+"""The content of a committed offset's node in ZooKeeper. `skidway.kafka.group_nodes` has the node's
+path.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,15 @@ from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1
 OFFSET_BYTES: Final = 350
-"""What a committed offset takes in memory, apart from its client's metadata."""
+"""How many bytes of memory a committed offset takes, apart from its client's metadata."""
 _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset. time_ms: when it was committed, 0 if unknown. version: its node's."""
+    """A committed offset. time_ms: when it was committed, 0 if unknown. version: the version of its
+    node.
+    """
 
     offset: int
     metadata: str = ""
@@ -30,7 +34,9 @@ class Committed:
 
 
 class TopicOffset(NamedTuple):
-    """A committed offset and its topic's id, because another topic may have the name by now."""
+    """A committed offset and its topic's id. The id is needed because another topic may have the
+    name by now.
+    """
 
     topic_id: uuid.UUID
     committed: Committed
@@ -47,7 +53,9 @@ def partition_number(name: str) -> int | None:
 
 
 def offset_document(committed: Committed) -> bytes:
-    """The content of a committed offset's node: a bare number if there is nothing else."""
+    """The content of a committed offset's node. It is only a number if nothing but the offset was
+    committed.
+    """
     more: dict[str, str | int] = {}
     if committed.metadata:
         more["metadata"] = committed.metadata

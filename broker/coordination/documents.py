@@ -1,4 +1,6 @@
-"""Paths and contents of our nodes in ZooKeeper. Contents come from outside, so reads check them."""
+"""Paths and contents of the broker's nodes in ZooKeeper. Contents come from outside, so reads check
+them.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def topic(topic_id: uuid.UUID, partitions: Mapping[int, Sequence[int]]) -> bytes
 
 
 def read_topic(path: str, data: bytes) -> tuple[uuid.UUID | None, dict[int, tuple[int, ...]]]:
-    """Topic id (None: made by an old Kafka) and the replicas of each partition."""
+    """The topic id (None if an old Kafka created the topic) and the replicas of each partition."""
     content = _load(path, data)
     partitions = _field(path, content, "partitions", dict)
     text = content.get("topic_id")

@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the loop wants done in one go, in the order of these fields."""
+    """The work that the loop wants done together, in the order of these fields."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """The results of a job, by group: contents or errors."""
+    """The results of a job, by group: what was read, or an error."""
 
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)
@@ -64,9 +64,9 @@ class Report:
 
 
 class Ledger:
-    """Used on the session's thread; remembers which nodes are there, and their versions.
+    """Writes groups, on the session's thread. Remembers which nodes are there, and their versions.
 
-    If others have deleted or changed a node since, ZooKeeper refuses the write, and the ledger
+    If others have deleted or changed a node meanwhile, ZooKeeper refuses the write, and the ledger
     looks at the node again.
     """
 
@@ -75,8 +75,8 @@ class Ledger:
         self._versions: dict[str, int] = {}
 
     def carry_out(self, coordinator: Coordinator, job: Job) -> Report:
-        """Does all of a job. If it raises Unreachable, any part of the job may have been done or
-        not.
+        """Does all of a job. If it raises Unreachable, nobody knows which parts of the job were
+        done.
         """
         report = Report()
         with answered(coordinator) as client:
@@ -107,8 +107,8 @@ class Ledger:
         for _ in range(_ATTEMPTS_MAX):
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
-                # A consumer that registers writes to this node in its transaction: one of the two
-                # fails.
+                # A consumer that registers writes to this node in its transaction. So of the two
+                # transactions one fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -131,8 +131,9 @@ class Ledger:
     def _learn_version(self, client: Any, group: str, path: str) -> None:
         """Reads the version of a group's node again after a refused write.
 
-        Others made, changed or removed the node or its parent; or an earlier write of ours was done
-        and its answer lost. No other broker coordinates the group.
+        There are two possible reasons: others made, changed or removed the node or its parent; or
+        an earlier write of this broker was done and its answer was lost. No other broker
+        coordinates the group.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:

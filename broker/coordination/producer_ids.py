@@ -1,9 +1,9 @@
 """Gives out producer ids from the block that this broker owns.
 
-When a block is used up, the broker takes another from ZooKeeper; requests that come meanwhile wait
-for it together. A new block starts above every earlier block and above the highest id in our logs,
-so no id is ever given out twice, even if ZooKeeper was restored from an older state. What is left
-of a block when the broker stops is never used.
+When a block is used up, the broker takes another one from ZooKeeper. Requests that come meanwhile
+wait for the new block. The ids of a new block are higher than those of every earlier block and than
+the highest id in the broker's logs. So no id is ever given out twice, even if ZooKeeper was
+restored from an older state. What is left of a block when the broker stops is never used.
 """
 
 from __future__ import annotations

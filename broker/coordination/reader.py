@@ -1,8 +1,7 @@
-"""Reads the catalog from ZooKeeper: all of it once, then what the watches say has changed.
-
-A watch tells only once that a node has changed; reading the node sets the watch again. So no change
-is missed, and a node that changes twice in between is read once. If a read fails half-way, the
-nodes that had changed are read again next time.
+"""Reads the catalog from ZooKeeper: first all of it, then the nodes of which the watches say that
+they have changed. A watch tells only once that a node has changed, and reading the node sets the
+watch again. So no change is missed, and a node that changes twice between two reads is read once.
+If a read fails half-way, the next one reads the changed nodes again.
 """
 
 from __future__ import annotations
@@ -27,18 +26,21 @@ _log = log.get(__name__)
 
 
 class CatalogReader:
-    """Used on the session's thread. Calls `changed` on kazoo's thread when it should read again."""
+    """Used on the session's thread. Calls `changed`, on kazoo's thread, when the catalog should be
+    read again.
+    """
 
     def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
         self._coordinator = coordinator
         self._changed = changed
         self._topics: dict[str, Topic] = {}
-        # Filled on kazoo's thread, emptied on the session's: each deque operation is atomic.
+        # Kazoo's thread fills it, and the session's thread empties it. This needs no lock, because
+        # each deque operation is atomic.
         self._stale: deque[str] = deque()
         self._watches: dict[str, Callable[[Any], None]] = {}
 
     def forget(self) -> None:
-        """Forgets all topics: a new session has no watches."""
+        """Forgets all topics, because a new session has no watches."""
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
@@ -142,8 +144,8 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The watch of a name, always the same function: kazoo keeps watches in a set, so it calls
-        this function only once.
+        """The watch of a name. For one name it is always the same function, so that kazoo, which
+        keeps watches in a set, calls it only once.
         """
         watch = self._watches.get(name)
         if watch is None:

@@ -17,7 +17,9 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The assignment of a topic's partitions with its version, and the state of one of them."""
+    """The assignment of a topic's partitions with its version, and the state of one of these
+    partitions.
+    """
 
     topic_id: uuid.UUID
     replicas: Mapping[int, tuple[int, ...]]
@@ -57,10 +59,10 @@ def write(
     before: Assigned,
     wanted: PartitionState,
 ) -> None:
-    """Assigns the partition to the leader of `wanted` and writes its state: both or neither.
+    """Assigns the partition to the leader of `wanted` and writes its state; does both or neither.
 
-    Raises SkidwayError if either has changed since `before`. Raises Unreachable; then the write may
-    have been done.
+    Raises SkidwayError if either has changed since `before`. If it raises Unreachable, the write
+    may have been done.
     """
     topic, number = partition
     path, state_path = documents.topic_path(topic), documents.state_path(topic, number)

@@ -1,12 +1,13 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when it is lost.
 
 The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs run one after the
-other, so a topic is never created and deleted at the same time. While the session is not connected
-it takes no job, and tells the caller at once, not after a timeout. If ZooKeeper falls silent during
-a job, the job ends within the session's timeout: every wait in `skidway.coordination` is bounded.
+other, so a topic is never created and deleted at the same time. While the session is not connected,
+it accepts no job, and tells the caller so at once, not after a timeout. If ZooKeeper falls silent
+during a job, the job ends within the session's timeout, because every wait in
+`skidway.coordination` is bounded.
 
-After a lost session, once there is a new one, the broker registers again and reads the whole
-catalog; it tries both until they succeed.
+If the session is lost, and once there is a new one, the broker registers again and reads the whole
+catalog. It repeats both until they succeed.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """The loop's thread makes it before the loop runs, and closes it."""
+    """The session. The loop's thread makes it before the loop runs, and closes it."""
 
     def __init__(
         self,
@@ -108,9 +109,7 @@ class ZooKeeperSession:
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state, on the calling thread, before `start`. Raises
-        SkidwayError.
-        """
+        """Writes a partition's state on the calling thread, before `start`. Raises SkidwayError."""
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
@@ -132,10 +131,10 @@ class ZooKeeperSession:
         self._post(lambda: done(refusal))
 
     def close(self) -> None:
-        """Ends the thread and the session, and with it the broker's registration.
-
-        The job under way may end, within `CLOSE_WITHIN_S`; the others are dropped without telling
-        their callers. Bounded, whatever ZooKeeper does: closing the session ends every wait.
+        """Ends the thread, and ends the session and with it the broker's registration. The job
+        under way has `CLOSE_WITHIN_S` to finish. The other jobs are dropped, and their callers are
+        not told. The time is bounded, whatever ZooKeeper does, because closing the session ends
+        every wait.
         """
         self._closing.set()
         if self._thread.is_alive():
@@ -154,7 +153,7 @@ class ZooKeeperSession:
             job.run(self._coordinator, self._post)
 
     def _refresh(self) -> None:
-        """Asks for the catalog to be read again; from any thread, any number of times."""
+        """Asks for the catalog to be read again. Any thread may call this, any number of times."""
         if not self._refreshing.is_set() and not self._closing.is_set():
             self._refreshing.set()
             self._enqueue(self._read_again)
@@ -218,4 +217,4 @@ class ZooKeeperSession:
 
 
 def _ignore(_outcome: object) -> None:
-    """Ignores the outcome: the session's own jobs log their errors themselves."""
+    """Ignores the outcome, because the session's own jobs log their errors themselves."""

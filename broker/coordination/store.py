@@ -1,8 +1,9 @@
-"""The operations on ZooKeeper, one function each; all block, and belong on the session's thread.
+"""The operations on ZooKeeper, one function each. All of them block, so only the session's thread
+calls them.
 
 They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for a node's invalid
-content. An operation whose answer was lost can be done again: each one looks at the current state
-before it concludes that somebody else was faster.
+content. An operation whose answer was lost can be done again, because each operation looks at the
+current state before it concludes that somebody else was faster.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class TopicGone(SkidwayError):
 
 
 class TooManyGaps(SkidwayError):
-    """A mirror topic has more gaps than can be named."""
+    """A mirror topic has more gaps than its settings can name."""
 
 
 def cluster_id(coordinator: Coordinator) -> str:
-    """The cluster's id; the first broker makes it."""
+    """The cluster's id, which the first broker makes."""
     path = documents.CLUSTER_ID
     coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
     found = coordinator.get(path)
@@ -60,8 +61,9 @@ def register(
 ) -> int:
     """Registers the broker, after the session of a predecessor has ended; returns its epoch.
 
-    A predecessor with our directory id is dead, since we hold the directory's lock: we delete its
-    node at once. Raises SkidwayError if another broker keeps the id for longer than `wait_s`.
+    If the predecessor has the same directory id, it is dead, because this broker holds the
+    directory's lock. Then its node is deleted at once. Raises SkidwayError if another broker keeps
+    the id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -85,7 +87,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # may pass: perhaps the old session of a broker that has moved
+            raise SkidwayError(  # it may pass: perhaps the old session of a broker that has moved
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -108,7 +110,7 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         if found is not None:
             return documents.read_controller(path, found.data)
         # The old controller's session ended between the two calls, so no watch will tell of it.
-        # Claim again: otherwise there is no controller until something else changes.
+        # So claim again; otherwise there is no controller until something else changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
@@ -165,7 +167,7 @@ def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap
 def committed(
     coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
 ) -> dict[tuple[str, TopicPartition], int]:
-    """The offsets that groups have committed; a group without a commit has no entry."""
+    """The offsets that groups have committed. A group that has committed nothing has no entry."""
     found = {}
     for group, partition in readers:
         path = group_nodes.offset_path(group, partition)
@@ -237,10 +239,10 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
     """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
-    of it. Can be done again.
+    in it. Can be done again.
 
-    Without the mark it removes nothing: somebody else has finished the deletion, and a topic that
-    has the name now is another one.
+    If the mark is missing, removes nothing, because somebody else has finished the deletion, and a
+    topic that has the name now is another one.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:

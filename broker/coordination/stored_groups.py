@@ -23,7 +23,9 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 DELETED_BYTES_AT_ONCE = 256 * 1024
-"""Bytes of paths in one transaction; ZooKeeper closes the connection of a request above 1 MB."""
+"""The most bytes of paths in one transaction, because ZooKeeper closes the connection of a request
+above 1 MB.
+"""
 NOBODY_EVER = -1
 """The version of a group's registrations if no consumer ever registered."""
 NO_RECORD = -2
@@ -84,9 +86,10 @@ def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
 def delete_group(coordinator: Coordinator, group: str) -> None:
     """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again.
 
-    The transaction includes the node under which our own consumers register: a consumer that
-    registers meanwhile either prevents the deletion or begins with an empty group. (A group with
-    more nodes than one transaction takes is deleted in several; only the first is guarded.)
+    The transaction includes the node under which Skidway's own consumers register. So a consumer
+    that registers meanwhile either prevents the deletion or begins with an empty group. (If a group
+    has too many nodes for one transaction, it is deleted in several. Only the first of them
+    includes that node.)
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -124,14 +127,16 @@ def delete_offsets(
 
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
-    """Deletes offsets that are as they were read; returns how many. Newer commits stay."""
+    """Deletes those offsets that have not changed since they were read; returns how many. Newer
+    commits stay.
+    """
     versions = {
         group_nodes.offset_path(group, each): committed.version
         for each, committed in offsets.items()
     }
     count = 0
     with answered(coordinator) as client:
-        # All requests at once, because commits of other groups wait behind this.
+        # All requests are sent at once, because commits of other groups wait for this job.
         for answer in each_answer(
             lambda path: client.delete_async(path, versions[path]), list(versions)
         ):
@@ -143,9 +148,9 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
-    """Deletes a group that is as it was read; returns the number of deleted offsets.
-
-    Offsets committed and members joined since then stay, and the group with them.
+    """Deletes a group if it has not changed since it was read; returns the number of deleted
+    offsets. If offsets were committed or members joined since then, these are kept, and so is the
+    group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -219,8 +224,8 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
-    """Deletes our own consumers' notes on topics, unless a consumer has registered since the
-    look.
+    """Deletes the notes on topics of Skidway's own consumers, unless a consumer has registered
+    since the group was looked at.
     """
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):
@@ -228,7 +233,7 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # does nothing while the topic has offsets
+            one_answer(transaction.commit_async())  # this does nothing while the topic has offsets
 
 
 def _prune(client: Any, path: str) -> None:
@@ -278,7 +283,7 @@ def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
 
 
 def _delete(client: Any, nodes: Sequence[str]) -> bool:
-    """Deletes all of them or none; False if the nodes have changed since."""
+    """Deletes all nodes or none; False if the nodes have changed since they were listed."""
     transaction = client.transaction()
     for each in nodes:
         transaction.delete(each)

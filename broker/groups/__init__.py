@@ -17,20 +17,22 @@
     administration  the administrators' requests: list, describe, delete
     retention       expiring the offsets of groups without members
 
-Members, generations and deadlines live in the loop's memory. What must survive is in ZooKeeper
-(`coordination.consumers` has the layout) before anybody is told of it:
+Members, generations and deadlines live in the loop's memory. What must survive a crash is written
+to ZooKeeper (`coordination.consumers` has the layout) before anybody is told of it:
 
 * A generation is stored with its assignments before the first member gets its assignment. After a
   restart the members of the last stored generation go on with heartbeats and commits as if nothing
   had happened; members that were joining get UNKNOWN_MEMBER_ID and join again. A generation never
   has two assignments, and a commit from an older generation than the group's is refused.
-* A commit is answered when its transaction is done. The nodes are those of Kafka 0.8, which our own
-  consumers use too: a group can change from one kind to the other and goes on where it was.
+* A commit is answered when its transaction is done. The nodes are those of Kafka 0.8, which
+  Skidway's own consumers also use. So a group can change from one kind of consumer to the other,
+  and reads on where it was.
 * A group has members of one kind at a time. A consumer that registers in ZooKeeper
   (`skidway.consumer`) does so in a transaction that fails while a generation with members is
   stored; the broker stores a generation with members in a transaction that fails while a consumer
-  is registered. Each writes to the node that the other checks, so if both try at the same moment
-  one is refused: stock clients with INCONSISTENT_GROUP_PROTOCOL, ours with `GroupCoordinated`.
+  is registered. Each of the two transactions writes to the node that the other one checks. So if
+  both come at the same moment, one is refused: stock clients get INCONSISTENT_GROUP_PROTOCOL,
+  Skidway's own consumers `GroupCoordinated`.
 
 Everything is bounded: members and their bytes per group, groups in memory, ids given out, requests
 that wait for a group to be read, offsets that wait for ZooKeeper.

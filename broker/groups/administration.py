@@ -18,7 +18,7 @@ from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 
 DEAD = "Dead"
-"""Kafka's name of the state of a group that is not there."""
+"""Kafka's name for the state of a group that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class GroupAdministration:
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                # From now on a request for it reads what ZooKeeper has after the deletion.
+                # The next request for the group then reads what ZooKeeper has after the deletion.
                 self._groups.drop(group_id)
                 self._session.submit(work, done)
 
@@ -180,7 +180,7 @@ def _listed(group: Group) -> Listed:
 
 
 def _stored(group_id: str, content: bytes | None) -> Listed:
-    """A group that is not in memory."""
+    """How a group is listed that is not in memory."""
     try:
         record = None if content is None else decode(group_id, content)
     except RecordRefused:

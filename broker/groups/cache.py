@@ -1,8 +1,9 @@
-"""Caches the committed offsets of groups with members: a rebalance does not read them all again.
+"""Caches the committed offsets of groups with members, so that a rebalance does not read them all
+again.
 
 Groups without members are not cached, because others may write their offsets (an administrator's
-tool, consumers that coordinate through ZooKeeper). Offsets of a deleted topic are not given out as
-those of a new topic with its name.
+tool, consumers that coordinate through ZooKeeper). If a topic was deleted and a new one has its
+name, the old topic's offsets are not given out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from skidway.broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
 BYTES_MAX: Final = 64 << 20
-"""The limit for all groups together: room for 160,000 offsets without metadata."""
+"""The most bytes of all groups together. This is enough for 160,000 offsets without metadata."""
 
 
 class OffsetCache:

@@ -1,6 +1,7 @@
 """The requests of members: join, sync, heartbeat, leave.
 
-For now one broker coordinates all groups; `coordinator_of` is the place to spread them.
+One broker coordinates all groups; `coordinator_of` is the place to spread them over several
+brokers.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Groups(HostedGroups):
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """broker_id: this broker's. topic_id: returns the id of the topic that now has a given
-        name.
+        """broker_id: the id of this broker. topic_id: a function that returns the id of the topic
+        that has a name now.
         """
         super().__init__(limits, clock, timers, jobs, topic_id)
         self.offsets = GroupOffsets(self, topic_id)
@@ -57,8 +58,8 @@ class Groups(HostedGroups):
         """Answers when the next generation begins, or at once with an error.
 
         The error is INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate
-        through ZooKeeper. If such a consumer registers after we have looked, the generation is not
-        stored.
+        through ZooKeeper. If such a consumer registers after the broker has looked for them, the
+        generation is not stored.
         """
         self.counts.joins += 1
 
@@ -104,7 +105,8 @@ class Groups(HostedGroups):
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            # A heartbeat only postpones deadlines, so the timer stays: when due, it looks again.
+            # A heartbeat only postpones deadlines, so the timer is left as it is. When it is due,
+            # it looks at the deadlines again.
             reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)
@@ -148,7 +150,7 @@ class Groups(HostedGroups):
             self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
-        """Logs the refusal; later ones are not logged until somebody may join again."""
+        """Logs the refusal. Later refusals are not logged until somebody may join again."""
         hosted = self.hosted.get(group_id)
         if hosted is not None and not hosted.refused:
             hosted.refused = True

@@ -5,8 +5,8 @@
                +--- a member comes, goes, or changes -------+
 
 Every method gets the time (monotonic seconds) and leaves its answers in `outputs`; the caller calls
-`tick` at `deadline()`. No member gets an assignment before it is stored (`Store`), so a generation
-never has two assignments, whatever crashes.
+`tick` at `deadline()`. No member gets an assignment before the assignment is stored (`Store`). So a
+generation never has two assignments, whatever crashes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GroupState(Enum):
     STABLE = "Stable"
 
 
-# 32 methods: Kafka's state machine, one method for each event, over one state.
+# 32 methods: Kafka's state machine has one method for each event, and all of them change one state.
 class Group:
     """Owned by the coordinator. `new_id` makes an unused member id that begins with a given
     name.
@@ -110,7 +110,7 @@ class Group:
         return ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
 
     def leave(self, now: float, member_id: str, instance_id: str | None) -> ErrorCode:
-        """A member leaves, or an administrator takes one out by its instance id."""
+        """A member leaves, or an administrator removes a member by its instance id."""
         if instance_id is None and self.roster.given.pop(member_id, None) is not None:
             self._complete_if_joined(now)
             return ErrorCode.NONE
@@ -136,7 +136,8 @@ class Group:
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # After a crash another generation may get the number of one that was never stored.
+        # After a crash, the number of a generation that was never stored may be given to another
+        # generation.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
     # deadlines, storing and restoring
@@ -253,7 +254,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the member did not get our answer
+            self._renew(now, member)  # the member did not get the answer
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -288,7 +289,9 @@ class Group:
     def _replace(
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
-        """A static member started again: a client that still uses its old id is fenced."""
+        """Replaces a static member that started again. A client that still uses the old id is
+        fenced.
+        """
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
         led_by, waited_for = self.roster.leader, member.member_id in self._unsynced
@@ -325,7 +328,9 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation, with all that joined and static members that are away."""
+        """Begins the next generation, with all members that joined, and with the static members
+        that are away.
+        """
         for member in self.roster:
             if member.join is None and member.instance_id is None:
                 self.roster.remove(member)
@@ -367,8 +372,8 @@ class Group:
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _disband(self, error: ErrorCode) -> None:
-        """Removes all members, because consumers that coordinate through ZooKeeper have the
-        group.
+        """Removes all members, because the group has consumers that coordinate through
+        ZooKeeper.
         """
         for member in self.roster:
             self._fail_join(member, error)

@@ -1,4 +1,4 @@
-"""The groups in memory: reads, stores, times and forgets them.
+"""The groups in memory. Reads them, stores them, sets their timers, and forgets them.
 
 A group is read from ZooKeeper on the first request for it, and forgotten when it has been without
 members for a while. While ZooKeeper is away, groups in memory go on; a request that needs ZooKeeper
@@ -48,7 +48,9 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether a join was refused because of consumers registered in ZooKeeper; that was logged."""
+    """Whether a join was refused because of consumers registered in ZooKeeper, and the refusal was
+    logged.
+    """
     empty_since_ms: int = 0
 
 
@@ -75,7 +77,7 @@ class HostedGroups:
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: returns the id of the topic that now has a given name."""
+        """topic_id: a function that returns the id of the topic that has a name now."""
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)
@@ -97,7 +99,9 @@ class HostedGroups:
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:
-        """Calls `then` with the group, at once or when it has been read, or with an error."""
+        """Calls `then` with the group, or with an error: at once, or when the group has been
+        read.
+        """
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
         elif self._stopping:
@@ -154,7 +158,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # one of the calls before has deleted the group: read it again
+            else:  # an earlier call has deleted the group: read it again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -173,7 +177,7 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # the record counts members that we do not know
+            hosted.unstored = bool(record.omitted)  # the omitted members are unknown here
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group

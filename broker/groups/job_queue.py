@@ -1,8 +1,8 @@
-"""Gathers the groups' reads and writes for ZooKeeper into jobs, one of them under way at a time.
+"""Gathers the groups' reads and writes for ZooKeeper into jobs. One job is under way at a time.
 
 Requests that come meanwhile wait for the next job. A newer offset of a partition replaces an older
-one that waits, so a thousand groups that commit at once cost a few transactions. Jobs begin at
-least `PACE_S` apart. The callbacks are called when ZooKeeper has answered the job.
+one that still waits. So if a thousand groups commit at once, this costs a few transactions. Jobs
+begin at least `PACE_S` apart. The callbacks are called when ZooKeeper has answered the job.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skidway.kafka.types import TopicPartition
 
 PACE_S = 0.01
 WAITING_BYTES_MAX: Final = 128 << 20
-"""The limit for offsets that wait for a job: room for 280,000 without metadata. More are refused,
-and their clients try again.
+"""The most bytes of offsets that wait for a job; this is enough for 280,000 offsets without
+metadata. Further offsets are refused, and their clients try again.
 """
 
 Told = Callable[[SkidwayError | None], None]
@@ -74,7 +74,7 @@ class JobCounts:
 
 
 class JobQueue:
-    """Owned by the loop. `later(delay_ms, action)` and `monotonic` are the loop's."""
+    """Owned by the loop. `later(delay_ms, action)` and `monotonic` are functions of the loop."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class JobQueue:
         monotonic: Callable[[], float],
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: returns the id of the topic that now has a given name; offsets of other topics
-        are dropped.
+        """topic_id: a function that returns the id of the topic that has a name now. Offsets of
+        other topics with the name are dropped.
         """
         self.counts = JobCounts()
         self._submit = submit
@@ -100,11 +100,11 @@ class JobQueue:
 
     @property
     def waiting(self) -> int:
-        """Offsets that wait for a job."""
+        """How many offsets wait for a job."""
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:
-        """Reads a group's record; None if it has none."""
+        """Reads a group's record; `done` gets None if the group has no record."""
         self._next.loads.setdefault(group, []).append(done)
         self._go(group)
 
@@ -119,7 +119,8 @@ class JobQueue:
         self._go(group)
 
     def write(self, group: str, record: Record, done: Told) -> None:
-        """Stores a group's record; a newer record of the same group replaces one that waits.
+        """Stores a group's record. If an older record of the group still waits, the new one
+        replaces it.
 
         `done` gets GroupInUse if the group has members while consumers have registered in
         ZooKeeper.
@@ -241,7 +242,8 @@ def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
 
 
 def _each(answers: Iterable[_Answer]) -> None:
-    """Calls all callbacks, even if some fail: a bug in one must not cost another its answer.
+    """Calls all callbacks, even if some fail, so that a bug in one of them does not leave another
+    without its answer.
 
     Raises ExceptionGroup of the exceptions, which are bugs of ours; the loop counts them.
     """

@@ -1,22 +1,24 @@
 """Decides how long a rebalance waits for members to join (KIP-134). Pure: times are values.
 
-A group with members waits for all of them, at most for the longest rebalance timeout among them. A
-group that was empty waits `group.initial.rebalance.delay.ms` for more members, and for that time
-again whenever new ones came, up to the same limit.
+A group with members waits until all of them have joined, at most for the longest of their rebalance
+timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for more members. If new
+members came in that time, it waits for as long again, up to the same limit.
 """
 
 from __future__ import annotations
 
 
 class JoinWindow:
-    """Open while a group prepares its next generation; times in seconds, monotonic."""
+    """The window is open while a group prepares its next generation. Times are monotonic
+    seconds.
+    """
 
     __slots__ = ("_delay_s", "_left_s", "_newcomers", "is_delaying", "until")
 
     def __init__(self, initial_delay_s: float) -> None:
         self.until = 0.0
         self.is_delaying = False
-        """Whether it waits for yet unknown members, even when all known ones have joined."""
+        """Whether the group waits for unknown members even when all known ones have joined."""
         self._delay_s = initial_delay_s
         self._left_s = 0.0
         self._newcomers = False
@@ -34,8 +36,8 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """At the end of the time, prolongs it if new members have come. Returns whether it was
-        prolonged.
+        """When the time is over, prolongs it if new members have come; returns whether it did.
+        Returns whether it was prolonged.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False

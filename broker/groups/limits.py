@@ -1,29 +1,35 @@
-"""The limits of groups: those that settings give, and fixed ones."""
+"""The limits of groups. Some come from settings; the others are fixed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MEMBER_BYTES_MAX = 256 * 1024
-"""The most bytes of a member's protocols (names and metadata), and also of its assignment."""
+"""The most bytes of a member's protocols (names and metadata); also the most bytes of its
+assignment.
+"""
 
 GROUP_BYTES_MAX = 8 << 20
 """The same limit for all members of a group together."""
 
 GROUPS_MAX = 20_000
-"""Groups in memory; one without members is forgotten soon, and read again when asked for."""
+"""The most groups in memory. A group without members is soon forgotten, and read again at the next
+request for it.
+"""
 
 NEW_MEMBER_JOIN_TIMEOUT_S = 300.0
-"""The longest wait of a new member, which cannot send heartbeats yet (as in Kafka)."""
+"""The longest time (as in Kafka) that a new member waits. It cannot send heartbeats meanwhile."""
 
 GROUP_ID_BYTES_MAX = 1000
-"""A group's name is the name of a node in ZooKeeper."""
+"""The longest name of a group, which is the name of a node in ZooKeeper."""
 
 NAME_BYTES_MAX = 1000
-"""The longest instance id, protocol or protocol type: these appear in answers to all members."""
+"""The longest instance id, protocol or protocol type. These appear in the answers to all
+members.
+"""
 
 CLIENT_WORDS_MAX = 249
-"""Characters of a client id or instance id at the front of the member id made from it."""
+"""A member id begins with this many characters of the client id or instance id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Token = object
-"""Stands for the request that waits for an answer; the state machine only hands it back."""
+"""Stands for the request that waits for an answer. The state machine only hands the token back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Syncing:
-    """A SyncGroup request; protocol type and name are None if its version does not have them."""
+    """A SyncGroup request. Protocol type and name are None if the request's version does not have
+    them.
+    """
 
     member_id: str
     instance_id: str | None
@@ -59,7 +61,7 @@ class Syncing:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A member; at `deadline` (monotonic seconds) it is taken for dead."""
+    """A member. At `deadline` (monotonic seconds) it counts as dead."""
 
     member_id: str
     instance_id: str | None
@@ -78,7 +80,9 @@ class Member:
 
     @property
     def is_parked(self) -> bool:
-        """Whether it waits for an answer of ours, so that its silence proves nothing."""
+        """Whether the member waits for an answer of the broker, so that its silence proves
+        nothing.
+        """
         return self.sync is not None or (self.join is not None and not self.is_new)
 
     @property
@@ -106,7 +110,9 @@ class Member:
 
 
 def choose_protocol(members: Iterable[Member]) -> str | None:
-    """The protocol that all support and most prefer; of several the alphabetically first."""
+    """The protocol that all members support and most members prefer. If there are several, the
+    alphabetically first.
+    """
     everybody = list(members)
     if not everybody:
         return None

@@ -20,7 +20,7 @@ class GroupOffsets:
     """Owned by the loop."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
-        """topic_id: returns the id of the topic that now has a given name."""
+        """topic_id: a function that returns the id of the topic that has a name now."""
         self._groups = groups
         self._topic_id = topic_id
 
@@ -35,8 +35,8 @@ class GroupOffsets:
     ) -> None:
         """Answers when ZooKeeper has the offsets.
 
-        The offsets belong to the topics that have these names now: if a topic is deleted and
-        recreated while its offsets wait, these are dropped.
+        The offsets belong to the topics that have these names now. If a topic is deleted and
+        recreated while its offsets wait, the offsets are dropped.
         """
         of_topics = self._of_topics(offsets)
 

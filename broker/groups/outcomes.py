@@ -1,4 +1,6 @@
-"""What the state machine returns: answers to waiting requests, and what to store first."""
+"""What the state machine returns: answers to waiting requests, and what must be stored before
+further answers.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from skidway.broker.groups.member import Member, Protocol
 from skidway.errors import SkidwayError
 
 BYTES_MAX = 512 * 1024
-"""A larger document is stored without its members: after a restart they join again.
+"""A larger document is stored without its members, which join again after a restart.
 
 ZooKeeper takes 1 MB in one request."""
 _GENERATION_MAX = (1 << 31) - 1

@@ -2,8 +2,8 @@
 
 The time runs from when the group last had members or from the offset's own commit, whichever is
 later. A group that a topic's `retention.hold` names keeps its offsets of that topic as long as they
-may hold segments. Consumers that coordinate through ZooKeeper are members too: a change among their
-registrations since the last look starts the time again.
+may hold segments. Consumers that coordinate through ZooKeeper also count as members. If their
+registrations have changed since the last look, the time begins anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""The topics that a group holds back, and for how long at most (ms)."""
+"""The topics whose segments a group holds back, and for how long at most (ms)."""
 _log = log.get(__name__)
 
 
@@ -42,7 +42,9 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A group's fate. record: the one that marks it as empty; expired: the offsets that expire."""
+    """A group's fate. record: the record that marks the group as empty. expired: the offsets to
+    delete.
+    """
 
     fate: Fate
     record: GroupRecord | None = None
@@ -56,7 +58,7 @@ def decide(
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # its members have to be heard of, or time out
+        return Verdict(Fate.WOKEN)  # first its members have to send something, or time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
@@ -84,7 +86,7 @@ class OffsetRetention:
         retention_ms: int,
         holds: Callable[[str], Holds],
     ) -> None:
-        """holds: the topics that a group holds back."""
+        """holds: a function that returns the topics that a group holds back."""
         self._groups = groups
         self._holds = holds
         self._session = session
@@ -104,7 +106,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # also if an exception ends this look
+        groups, self._looking = self._groups, False  # even if an exception ends the look
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
@@ -158,7 +160,7 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Carries out a verdict; whatever was changed since the look stays."""
+    """Carries out a verdict. Nothing is deleted that was changed after the look."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

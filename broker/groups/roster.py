@@ -1,4 +1,6 @@
-"""Who is in a group: members, instance ids, the leader, and ids given to clients yet to join."""
+"""Who is in a group: its members, their instance ids, the leader, and the ids given to clients that
+have yet to join.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """Ids that new members have to come back with, and until when (monotonic s)."""
+        """The ids with which new members have to join again, and until when (monotonic s)."""
         self.unheard: set[str] = set()
-        """Restored members from which no request has come since."""
+        """Restored members from which no request has come since the restart."""
         self._static: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -58,7 +60,7 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request cannot come from this member; None if it can. In that case the member is no
+        """Why a request cannot come from this member. If it can, returns None, and the member is no
         longer `unheard`.
         """
         if instance_id is not None:
@@ -66,8 +68,8 @@ class Roster:
             if current is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
-                # The stored id may be older than the request's: fence nobody until the stored
-                # member is heard of.
+                # The stored id may be older than the request's id, so nobody is fenced until the
+                # stored member has sent something.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:
@@ -76,7 +78,7 @@ class Roster:
         return None
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Adds a member; the first one leads, and gives the group its protocol type."""
+        """Adds a member. The first member leads the group, and gives it its protocol type."""
         if not self.members:
             self.protocol_type = protocol_type
         self.members[member.member_id] = member

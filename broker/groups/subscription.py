@@ -1,4 +1,4 @@
-"""Reads the topics from a consumer's protocol metadata; the rest is for the clients only.
+"""Reads the topics from a consumer's protocol metadata. Only clients use the rest of it.
 
 Kafka's ConsumerProtocolSubscription, any version: int16 version, int32 count, that many strings
 with an int16 length, and more.

@@ -1,7 +1,8 @@
 """Moves a partition to another broker, or to another log directory, while nobody serves it.
 
-These commands copy nothing over a network: the operator moves the files, with rsync, on a disk, or
-with `mv`. The commands make sure that nothing is lost and that no two brokers serve the partition:
+These commands copy nothing over a network. The operator moves the files, for example with rsync, on
+a disk, or with `mv`. The commands make sure that nothing is lost and that no two brokers serve the
+partition:
 
     hand-over   (the broker that leads it is stopped) opens the log as a start would, computes
                 every CRC and syncs everything; renames its directory to
@@ -15,10 +16,11 @@ with `mv`. The commands make sure that nothing is lost and that no two brokers s
                 or the state has changed meanwhile); then gives the directory its own name back
                 and removes the waybill
 
-A crash between any two of these steps leaves the partition served where it was, or served by
-nobody until the same command is run again and completes the move. Because of the leader epoch, only
-one copy can be taken over: after the first take-over every other copy is refused. The old broker
-may also take its own directory back in this way. The old directory stays until somebody removes it.
+After a crash between any two of these steps, either the partition is served where it was, or nobody
+serves it until the same command is run again and completes the move. Because of the leader epoch,
+only one copy can be taken over: after the first take-over every other copy is refused. The old
+broker may also take its own directory back in this way. The old directory is kept until somebody
+removes it.
 
     waybill              what belongs to a moved partition, written down and compared
     hand_over            what the old broker's host does

@@ -1,4 +1,6 @@
-"""The old broker's half: turns a partition of this broker into a directory that can be moved."""
+"""The old broker's half of a move: turns a partition of this broker into a directory that can be
+moved.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class HandOver:
     ) -> tuple[Path, Waybill]:
         """Returns the directory to copy, and its waybill. Can be done again.
 
-        Raises StateRefused if the partition is not this broker's to hand over, DamagedLog,
+        Raises StateRefused if this broker may not hand the partition over; also DamagedLog,
         StorageFailed, SkidwayError.
         """
         home, path, moved = self._find(partition)
@@ -101,7 +103,9 @@ class HandOver:
     def _open(
         self, home: LogDirectory, partition: TopicPartition, path: Path, config: LogConfig
     ) -> PartitionLog:
-        """Opens the log as a start would, which repairs it after a crash, and closes it cleanly."""
+        """Opens the log as the broker does at its start, which repairs the log after a crash, and
+        closes it cleanly.
+        """
         opening = Opening(
             partition,
             path,

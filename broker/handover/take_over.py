@@ -1,4 +1,6 @@
-"""The new broker's half: makes a directory that was copied here a partition of this broker."""
+"""The new broker's half of a move: makes a directory that was copied here a partition of this
+broker.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class TakeOver:
     ) -> tuple[Path, Waybill, int]:
         """Returns the partition's directory, its waybill and its leader epoch. Can be done again.
 
-        Raises StateRefused if the copy is not whole or not the newest, SkidwayError.
+        Raises StateRefused if the copy is not whole or not the newest; also SkidwayError.
         """
         home, path = self._home_of(directory)
         bill = waybill.read(path)
@@ -87,7 +89,9 @@ class TakeOver:
             raise SkidwayError(f"cannot write into {home.path}: {error.strerror}") from error
 
     def _switch(self, bill: Waybill) -> int:
-        """Writes to ZooKeeper that this broker leads it, unless another broker has taken it."""
+        """Writes to ZooKeeper that this broker leads the partition, unless another broker has taken
+        it.
+        """
         assigned = reassignment.read(self._coordinator, bill.partition)
         wanted = PartitionState(self._broker_id, bill.leader_epoch + 1, (self._broker_id,))
         now = assigned.state
@@ -96,7 +100,7 @@ class TakeOver:
                 f"the topic of {bill.partition} was deleted and recreated since the hand-over"
             )
         if (now.leader, now.leader_epoch) == (wanted.leader, wanted.leader_epoch):
-            return wanted.leader_epoch  # done by a take-over that was interrupted after this
+            return wanted.leader_epoch  # an interrupted take-over has done this already
         if (now.leader, now.leader_epoch) != (bill.broker_id, bill.leader_epoch):
             raise StateRefused(
                 f"{bill.partition} is led by broker {now.leader} in leader epoch "

@@ -1,7 +1,8 @@
-"""The list of what belongs to a partition that was handed over: written and compared.
+"""The list of the files of a partition that was handed over. The old broker writes it; the new one
+compares the files with it.
 
-`waybill.json` is the last file that a hand-over writes, and names every other file. It includes
-modification times, because retention goes by them, and not every way of copying keeps them.
+`waybill.json` is the last file that a hand-over writes, and names every other file. It includes the
+files' modification times, because retention uses them, and not every way of copying keeps them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Waybill:
-    """A partition as it was handed over. leader_epoch: the last one in which it was served."""
+    """A partition as it was handed over. leader_epoch: the last leader epoch in which it was
+    served.
+    """
 
     partition: TopicPartition
     topic_id: uuid.UUID
@@ -55,7 +58,7 @@ class Waybill:
 
 
 def contents(directory: Path) -> tuple[Content, ...]:
-    """Reads every file of a partition's directory to its end. Raises OSError."""
+    """Reads every file of a partition's directory from beginning to end. Raises OSError."""
     found = sorted(each for each in directory.iterdir() if each.name != FILE)
     return tuple(_content(each) for each in found if not each.name.endswith(".tmp"))
 
@@ -103,7 +106,7 @@ def read(directory: Path) -> Waybill | None:
 def receive(directory: Path, waybill: Waybill) -> None:
     """Compares every file with the waybill, restores its modification time and makes it durable.
 
-    Raises StateRefused for the first file that is not what was handed over, OSError.
+    Raises StateRefused for the first file that is not what was handed over; also OSError.
     """
     expected = {each.name: each for each in waybill.files}
     found = {each.name: each for each in contents(directory)}

@@ -21,7 +21,7 @@ The layout is Kafka's, so that its tools read it (`.producers` is ours: Kafka's 
 room for the window of five and its checksums).
 
 An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` is
-both. All I/O is positional; nothing relies on a file's cursor.
+both. Every read and write names its position; nothing relies on a file's cursor.
 
 Layers, each of which imports only those above it in this list::
 
@@ -64,8 +64,8 @@ one, and the directory if a file in it got a new name. Consumers are shown only 
 no crash takes back what anybody saw. A failed fsync takes the whole log directory offline: the
 kernel may have dropped the pages, so a second fsync could succeed without the data.
 
-Time is append time everywhere: rolling, retention and forgetting producers go by the moment of
-appending, never by the event times of records; records of ten years ago are as new as any others.
-A closed segment's append time is the modification time of its file; the time of an active segment's
-first append is in its `.producers` file.
+Time is append time everywhere. Segments are rolled, segments expire and producers are forgotten by
+the moment of appending, never by the event times of records. So records with event times of ten
+years ago count as new when they are appended. A closed segment's append time is the modification
+time of its file; the time of an active segment's first append is in its `.producers` file.
 """

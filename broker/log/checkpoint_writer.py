@@ -1,7 +1,7 @@
 """Checkpoints of all log directories, written in the background, one round after the other.
 
-A round writes the offsets as they are when it begins. A caller that asks during a round is told
-when the next one is done, because it may want newer offsets than those being written.
+A round writes the offsets as they are when it begins. If a caller asks during a round, it is told
+when the next round is done, because it may want newer offsets than those that are being written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Checkpoints:
         self._next: list[Done] = []
 
     def write(self, contents: Contents, done: Done | None) -> None:
-        """Begins a round; while one runs, another follows it if `done` is given."""
+        """Begins a round. If a round runs already, and `done` is given, another round follows
+        it.
+        """
         if done is not None:
             self._next.append(done)
         if not self._open:

@@ -7,9 +7,9 @@ Formats are Kafka's. A checkpoint file::
     hdfs-logs 0 1200            topic, partition, offset
     hdfs-logs 1 1187
 
-All are written atomically. A checkpoint only saves work, so a damaged one counts as empty (a
-recovery point of 0 means that everything is read again). meta.properties and partition.metadata
-say whose data this is, so a damaged one is refused.
+All are written atomically. A checkpoint only saves work, so a damaged checkpoint counts as empty:
+without a recovery point, everything is read again. meta.properties and partition.metadata say whose
+data this is, so if one of them is damaged, it is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """Reads a checkpoint file; a missing or damaged one is empty."""
+    """Reads a checkpoint file. If it is missing or damaged, returns no offsets."""
     try:
         lines = path.read_text("ascii").splitlines()
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def write_meta(directory: Path, meta: MetaProperties) -> None:
 
 
 def read_meta(directory: Path) -> MetaProperties | None:
-    """The mark of a log directory; None if it has none yet. Raises StateRefused."""
+    """The mark of a log directory; None if it has no mark yet. Raises StateRefused."""
     path = directory / names.META_PROPERTIES
     try:
         lines = path.read_text("utf-8", "replace").splitlines()

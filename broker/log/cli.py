@@ -61,7 +61,9 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 
 @dataclass(slots=True)
 class _Findings:
-    """Sentences about faults and about gaps between offsets; the range of offsets met."""
+    """Sentences about faults and about gaps between offsets, and the range of the offsets that were
+    found.
+    """
 
     faults: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
@@ -140,7 +142,7 @@ def _record_document(record: DumpedRecord) -> Mapping[str, Any]:
 
 
 def _encoded(data: bytes | None) -> Any:
-    """Text where it is UTF-8, else {"base64": ...}."""
+    """The data as text if it is UTF-8, else {"base64": ...}."""
     if data is None:
         return None
     try:

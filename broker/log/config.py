@@ -23,7 +23,9 @@ class LogConfig:
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
-    """Groups whose offsets hold segments back (`retention.hold`), up to the next two limits."""
+    """Groups whose offsets hold segments back (`retention.hold`), up to the limits in the next two
+    fields.
+    """
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS
     file_delete_delay_ms: int = 60_000
@@ -36,9 +38,13 @@ class LogConfig:
     append_time: bool = False
     """Whether batches get the time of appending instead of their event times (LogAppendTime)."""
     contiguous: bool = True
-    """Whether each batch begins where the last ended; false for mirrors, which keep gaps."""
+    """Whether each batch begins at the offset where the batch before it ended. False for mirrors,
+    which keep gaps.
+    """
     gaps: tuple[Gap, ...] | None = None
-    """If the log is not contiguous: the only offsets that may be missing; None = any may."""
+    """If the log is not contiguous: the only offsets that may be missing; None if any may be
+    missing.
+    """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:
         """Whether all offsets [first, end) may be missing in that partition's log."""

@@ -1,8 +1,9 @@
-"""Limits how many segments are open at a time, so that thousands of partitions share descriptors.
+"""Limits how many segments are open at a time, so that thousands of partitions can share a limited
+number of descriptors.
 
-A segment opens its file on first use. Beyond the limit, the segment that was opened first closes
-its file and opens it again on its next use; readers and flushes that hold a descriptor keep it. A
-broker with more partitions than descriptors therefore works, only slower.
+A segment opens its file on first use. If there are more than the limit, the segment that was opened
+first drops its descriptor, and opens its file again on its next use. Readers and flushes that use
+the descriptor keep it. A broker with more partitions than descriptors therefore works, only slower.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""One descriptor in this many is for segments; the others are for clients and everything else."""
+"""Of this many descriptors, one is for segments. The others are for clients and everything else."""
 
 
 class Holder(Protocol):

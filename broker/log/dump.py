@@ -1,7 +1,7 @@
 """Shows what is in segment files, batch by batch and record by record, for people.
 
-It only reads the files and takes no lock, so it may run beside the broker: the end of the active
-segment may then be half a batch. It computes every CRC.
+It only reads the files and takes no lock, so it may run beside the broker. The active segment may
+then end with half a batch. It computes every CRC.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class DumpedRecord:
 
 
 def segment_files(path: Path) -> list[Path]:
-    """The segments of a partition's directory, in order, or the one file. Raises UsageError if
-    there is none.
+    """The segment files of a partition's directory, in order; for the path of a file, only this
+    file. Raises UsageError if there is none.
     """
     if path.is_dir():
         found = [path / names.segment_file(base, names.LOG) for base in names.segment_bases(path)]
@@ -92,7 +92,9 @@ def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
 
 
 def records(batch: DumpedBatch) -> list[DumpedRecord]:
-    """The records of a batch. Raises CorruptBatch if they cannot be decoded, and OSError."""
+    """The records of a batch. Raises CorruptBatch if the records cannot be decoded; also
+    OSError.
+    """
     header = batch.header
     file = OpenFile(batch.path, os.O_RDONLY)
     size = header.size_bytes - HEADER_BYTES

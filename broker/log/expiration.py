@@ -15,12 +15,12 @@ from skidway.broker.log.segment import Segment
 from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
-"""The least offset of a partition that a group in its `retention.hold` still needs."""
+"""Returns the least offset of a partition that a group in its `retention.hold` still needs."""
 _log = log.get(__name__)
 
 
 class Cut(NamedTuple):
-    """Offsets [first, end) that a log no longer has; empty if they were gone before."""
+    """Offsets [first, end) that a log no longer has; empty if the log did not have them before."""
 
     partition: TopicPartition
     first: int
@@ -31,8 +31,8 @@ class Cut(NamedTuple):
 class Expiration:
     """The result of one look for expired segments.
 
-    renamed: files that the caller has to remove, by the delay (ms) after which to remove them.
-    held: the number of partitions that would lose more segments if no group held these.
+    renamed: the files that the caller has to remove, by the delay (ms) after which to remove them.
+    held: how many partitions would lose more segments if no group held segments back.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)
@@ -58,12 +58,12 @@ def expire(
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)
         for segment in each.segments[:-1]:
-            segment.let_go()  # a reader keeps its descriptor; the next reader opens the file again
+            segment.let_go()  # readers keep the descriptor; the next one opens the file again
         decision = _expired(each, now_ms, held_from(each.partition))
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                each.roll(now_ms)  # the next look deletes it, when the new file's name is durable
+                each.roll(now_ms)  # the next look deletes it, once the new file's name is durable
             if decision.count:
                 _take_out(each, decision.count, found)
         except StorageFailed as error:

@@ -1,4 +1,4 @@
-"""Descriptors that live as long as their last reader, and the errors of a disk."""
+"""Descriptors that stay open until their last reader is done, and the errors of a disk."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ IOV_MAX = 1024
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may well work again: only the append is refused."""
+"""Errors after which the same disk may well work again. Only the append is refused."""
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
 )
-"""Errors of the whole disk, not of one file on it."""
+"""Errors that concern the whole disk, not one file on it."""
 
 
 class StorageFailed(SkidwayError):

@@ -1,9 +1,9 @@
 """The threads that wait for the disk, so that the loop does not.
 
-The loop hands over work as a function without arguments that touches only descriptors and paths;
-the result comes back to the loop by `post`. Each partition has at most one flush under way, and
-there is at most one item of each other kind (checkpoints, removing expired files), so the number of
-partitions bounds the queue.
+The loop hands over work as a function without arguments that uses only descriptors and paths. The
+result comes back to the loop by `post`. Each partition has at most one flush under way, and of each
+other kind of work (writing checkpoints, removing expired files) at most one item waits. So the
+number of partitions bounds the queue.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Post = Callable[[Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """How a piece of work ended; `error` None = successfully."""
+    """How a piece of work ended; `error` is None if it succeeded."""
 
     error: OSError | None
     seconds: float
 
 
 class NothingSynced(OSError):
-    """A flush that could not begin: everything that it should sync is still there."""
+    """A flush that could not begin, so that everything that it should sync is still there."""
 
 
 class DiskWorker(Protocol):
@@ -77,7 +77,7 @@ class Flusher:
             work, done = item
             outcome = timed(work)
             self._post(_bound(done, outcome))
-            del item, work, done  # they hold descriptors: close those now, not at the next item
+            del item, work, done  # close the descriptors that they hold now, not at the next item
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:
@@ -91,7 +91,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes all of a flush durable: epochs, closed segments, the active one, names.
+    """Makes all of a flush durable: leader epochs, closed segments, the active segment, and names
+    of files.
 
     Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
     """
@@ -112,7 +113,7 @@ def _sync_path(path: str) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # an index without entries, or of a segment that expired meanwhile
+        return  # it has no entries, or its segment has expired meanwhile
     try:
         os.fdatasync(descriptor)
     finally:

@@ -1,16 +1,18 @@
-"""Where each leader epoch began in a log: derived from the epochs stamped into its batches.
+"""Where each leader epoch began in a log. This is derived from the epochs that are stamped into the
+batches.
 
 A consumer asks where the epoch of the last record that it saw ended, and so learns whether the log
 still holds what it saw (KIP-101, KIP-320). The file `leader-epoch-checkpoint` in a partition's
 directory has Kafka's format. The flush that makes an epoch's first records durable also writes this
-file. The file saves reading the log again; if it is missing or damaged, it is made from the log::
+file. Because of the file, the log need not be read again. If the file is missing or damaged, it is
+made from the log::
 
     0                  version
     2                  entries
     0 0                epoch, offset of its first record
     3 1200
 
-A mirror keeps the epochs of its source, since they are in the bytes.
+A mirror keeps the epochs of its source, because they are in the bytes of the batches.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """An epoch, and the offset after its last record; both -1 = not known."""
+    """An epoch, and the offset after its last record; both are -1 if they are not known."""
 
     epoch: int
     offset: int
@@ -49,8 +51,8 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 class LeaderEpochs:
     """The entries, ascending in epoch and offset; owned by a PartitionLog.
 
-    latest: the epoch of the last entry, -1 if there is none. changed: whether the file differs from
-    them.
+    latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
+    differ from the file.
     """
 
     __slots__ = ("_entries", "changed", "latest")
@@ -66,29 +68,29 @@ class LeaderEpochs:
         return tuple(self._entries)
 
     def begin(self, epoch: int, offset: int) -> None:
-        """Notes the first record of an epoch above the latest."""
+        """Notes the first record of an epoch that is higher than the latest."""
         assert epoch > self.latest
-        # Entries at or above this offset belong to epochs of which no record is left.
+        # Entries with this offset or a higher one belong to epochs of which no record is left.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))
         self.latest, self.changed = epoch, True
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets epochs that begin at or above an offset, because their records are gone."""
+        """Forgets epochs that begin at an offset or later, because their records are gone."""
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
             self.changed = True
         self.latest = self._entries[-1].epoch if self._entries else UNDEFINED
 
     def cut_front(self, log_start_offset: int) -> None:
-        """Forgets epochs that end at or below the log start offset."""
+        """Forgets epochs that end before the log start offset, or at it."""
         while len(self._entries) > 1 and self._entries[1].offset <= log_start_offset:
             self._entries.pop(0)
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """The end of the largest known epoch that is at or below the one asked for.
+        """The end of the largest known epoch that is not larger than `epoch`.
 
         `current` is the leader's epoch, which begins at the log end if it has no record yet.
         """
@@ -100,7 +102,7 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # Of an epoch below the first entry only its end is known, as in Kafka.
+        # Of an epoch before the first entry, only the end is known, as in Kafka.
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 

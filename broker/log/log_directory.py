@@ -1,10 +1,11 @@
 """One of `log.dirs`: locked, marked as ours, and in use or offline.
 
-Each directory fails alone. A lasting failure of a directory's disk (an error of the device, of an
-fsync) takes the directory offline until the broker is started again: requests for its partitions
-get an error, nothing is written there any more, and the other directories go on. A full disk is no
-such failure: the broker refuses appends until there is space. A directory that cannot be used at
-the start is offline from the start; if that is true of all of them, the broker does not start.
+Each directory fails alone. If the disk of a directory has a lasting failure (the device or an fsync
+reports an error), the directory is offline until the broker is started again. Requests for its
+partitions get an error, and nothing is written there any more. The other directories go on. A full
+disk is no lasting failure: the broker refuses appends until there is space. A directory that cannot
+be used when the broker starts is offline from then on. If no directory can be used, the broker does
+not start.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ _log = log.get(__name__)
 
 @dataclass(slots=True, eq=False)
 class LogDirectory:
-    """One log directory, with the offsets of its last checkpoint (at the start: of its files).
+    """One log directory, with the offsets of its last checkpoint. After the start, these are the
+    offsets in its files.
 
-    offline: why it is not in use; None while it is in use. full: what was refused for want of
-    space; None again once something was written. noted: partitions that its checkpoint files may
-    name.
+    offline: why the directory is not in use; None while it is in use. full: what was refused for
+    want of space; None again once something was written. noted: the partitions that the checkpoint
+    files may name.
     """
 
     path: Path
@@ -58,7 +60,9 @@ class LogDirectory:
         self.noted = set(self.recovery_points) | set(self.log_start_offsets)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Checks or sets whose directory this is. Raises StateRefused, OSError."""
+        """Checks whose directory this is; if it has no mark, marks it as this broker's. Raises
+        StateRefused, OSError.
+        """
         if self.meta is None:
             directory_id = checkpoints.encode_id(uuid.uuid4())
             meta = MetaProperties(broker_id, cluster_id, directory_id)
@@ -102,10 +106,9 @@ class LogDirectory:
 
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
-    """Opens all directories; one that cannot be used is offline.
-
-    Raises SkidwayError if none can be used, and StateRefused if one is in use by another process or
-    has a damaged meta.properties: these are mistakes, not failures of a disk.
+    """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if
+    none can be used. Raises StateRefused if another process uses one, or if one has a damaged
+    meta.properties, because these are mistakes, not failures of a disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None

@@ -40,7 +40,7 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""Threads that close logs at a clean stop, when nothing else is done any more."""
+"""How many threads close logs at a clean stop, when nothing else is done any more."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
@@ -62,7 +62,8 @@ class NewLog:
     config: LogConfig
 
 
-# 35 methods: logs and their directories come and go together; a failed directory stops its logs.
+# 35 methods, because logs and their directories come and go together, and a failed directory stops
+# its logs.
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 
@@ -73,13 +74,15 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """Partitions that are not served, and why. The mapping is replaced, never changed: anything
-        derived from it is right as long as this is the same object.
+        """Partitions that are not served, and why. The mapping is never changed, only replaced. So
+        what was derived from it is right as long as this is the same object.
         """
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
-        """Called for a failure met here; it has to call `fail` if the failure lasts."""
+        """Called for a failure that this object notices. It has to call `fail` if the failure
+        lasts.
+        """
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
 
@@ -88,10 +91,11 @@ class LogManager:
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks or sets whose directories these are; returns the first one's directory id.
+        """Checks that the directories belong to this broker, and marks those without a mark;
+        returns the first one's directory id.
 
-        Raises StateRefused if they belong to another broker or cluster, SkidwayError if none can be
-        written.
+        Raises StateRefused if one belongs to another broker or cluster, and SkidwayError if none
+        can be written.
         """
         for each in self._online():
             try:
@@ -168,7 +172,9 @@ class LogManager:
     def load(
         self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
     ) -> None:
-        """Opens the log of a partition whose directory is there; a damaged one is stopped."""
+        """Opens the log of a partition whose directory is there. If the log is damaged, stops the
+        partition.
+        """
         home = found.directory
         self._homes[partition] = home
         opening = Opening(
@@ -210,16 +216,16 @@ class LogManager:
     def create(
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
-        """Creates empty logs in the background, all or none of them, and adds them.
-
-        Each goes to the directory with the fewest partitions. `done` is called on the loop.
+        """Creates empty logs in the background, all or none of them, and adds them. Each log is put
+        into the directory with the fewest partitions. `done` is called on the loop.
         """
         homes = self._place(wanted)
         if homes is None:
             error = OSError(errno.EIO, "every log directory is offline")
             done(StorageFailed("create", self.directories[0].path, error))
             return
-        # A topic recreated under its name must not meet the old one's checkpoints after a crash.
+        # If a topic was recreated, its new log must not be opened with the old log's checkpoints
+        # after a crash.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -259,7 +265,7 @@ class LogManager:
     def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
         """Renames a partition's directory at once, and removes it in the background.
 
-        With the suffix of strays it is only renamed.
+        With the suffix of strays, only renames it.
         """
         home = self._homes.pop(partition, None)
         self.logs.pop(partition, None)
@@ -283,7 +289,7 @@ class LogManager:
             _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
-        """Takes a partition out of service because of what was found in its log."""
+        """Takes a partition out of service, because of something that was found in its log."""
         self.logs.pop(partition, None)
         self.stopped = {**self.stopped, partition: reason}
         _log.error("partition_stopped", partition=str(partition), reason=reason)
@@ -313,12 +319,16 @@ class LogManager:
             home.note_written()
 
     def why_full(self, partition: TopicPartition) -> str | None:
-        """What a partition's log directory last refused for want of space; None if it has space."""
+        """What the log directory of a partition refused last for want of space; None if it has
+        space.
+        """
         home = self._homes.get(partition)
         return None if home is None else home.full
 
     def moved(self, partition: TopicPartition) -> Path | None:
-        """The directory of a partition that was handed over and not taken over here yet."""
+        """The directory of a partition that was handed over, and that this broker has not taken
+        over.
+        """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
         return next((path for path in found if path.exists()), None)
@@ -361,7 +371,9 @@ class LogManager:
         self._checkpoints.write(self._contents, done)
 
     def measure(self, look: Callable[[Path], T], done: Callable[[dict[Path, T]], None]) -> None:
-        """Calls `look` for each directory in use, in the background; a failed one has no entry."""
+        """Calls `look` for each directory in use, in the background. If a call fails, the directory
+        has no entry in the result.
+        """
         found: dict[Path, T] = {}
         paths = [each.path for each in self._online()]
 
@@ -439,7 +451,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # if mkdir found it there, it is not ours to remove
+            made.append(path)  # if it was there before, it must not be removed
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

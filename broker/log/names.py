@@ -27,7 +27,7 @@ DELETED_DIRECTORY = "-delete"
 STRAY_DIRECTORY = "-stray"
 MOVED_DIRECTORY = ".moved"
 
-TOPIC_NAME_MAX = 249  # Kafka's: leaves room for "-<partition>" in a file name of 255
+TOPIC_NAME_MAX = 249  # as in Kafka: leaves room for "-<partition>" in a file name of 255
 FILE_NAME_MAX = 255
 
 _DIGITS = 20
@@ -50,7 +50,7 @@ def illegal_topic(name: str) -> str | None:
 
 
 def segment_file(base_offset: int, suffix: str) -> str:
-    """File name of a segment's part; sorts as the offset does."""
+    """The name of one of a segment's files. Names sort in the order of the offsets."""
     return f"{base_offset:0{_DIGITS}d}{suffix}"
 
 
@@ -63,7 +63,7 @@ def base_offset_of(name: str, suffix: str) -> int | None:
 
 
 def cut_file(base_offset: int, position: int) -> str:
-    """File name of the copy of what recovery cut off a segment, from a position on."""
+    """The name of the file that keeps what recovery cut off a segment from a position on."""
     return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
 
 
@@ -104,7 +104,7 @@ def moved_directory(partition: TopicPartition) -> str:
 
 
 def moved_partition(directory: str) -> TopicPartition | None:
-    """The partition that was handed over in a directory of this name; None for any other."""
+    """The partition that was handed over in a directory of this name; None for any other name."""
     stem = directory.removesuffix(MOVED_DIRECTORY)
     return None if stem == directory else partition_of(stem)
 

@@ -2,10 +2,10 @@
 
     entry, 8 bytes big-endian    relative offset int32 | position int32
 
-The relative offset is that of a batch's last record less the segment's base offset; the position is
-where this batch begins: Kafka's convention, which its tools verify. There is one entry for every
-`index.interval.bytes` of log. A search begins at the entry with the greatest offset at or below its
-target; the target is in that entry's batch or a little after it.
+The relative offset is the offset of a batch's last record less the segment's base offset. The
+position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. There
+is one entry for every `index.interval.bytes` of log. A search begins at the entry with the greatest
+offset that is not above its target. The target is in that entry's batch or a little after it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class OffsetIndex:
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:
-        """The entry with its absolute offset; without one (base offset, 0): the segment's start."""
+        """The entry with its absolute offset. If there is no entry, (base offset, 0), which is the
+        segment's start.
+        """
         return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 
 

@@ -14,14 +14,14 @@ POSITIONS_REMEMBERED = 16
 
 
 class OffsetOutside(Exception):
-    """A read below the log start offset or above the log end offset."""
+    """A read before the log start offset or after the log end offset."""
 
 
 class OffsetLookup:
     """Looks into the segments of a PartitionLog, which are in order and never empty.
 
-    It remembers a few positions where the next reads are likely to begin: these need no search. Its
-    methods raise StorageFailed and DamagedLog.
+    It remembers a few positions where the next reads are likely to begin, so that these reads need
+    no search. Its methods raise StorageFailed and DamagedLog.
     """
 
     def __init__(self, segments: Sequence[Segment], end: LogPosition) -> None:
@@ -39,7 +39,8 @@ class OffsetLookup:
     ) -> FileSlice | None:
         """Whole batches of one segment, beginning with the one that holds `offset`, up to `end`.
 
-        At most `max_bytes`; with `at_least_one` the first batch is included even if it is larger.
+        They have at most `max_bytes`; but with `at_least_one` the first batch is included even if
+        it is larger.
         """
         segment, position = self._locate(offset)
         try:
@@ -58,7 +59,9 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """Bytes from an offset to a later end, or any number above `enough`."""
+        """How many bytes lie between an offset and a later end. If there are more than `enough`,
+        any number above `enough`.
+        """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
             return end.position - position
@@ -76,16 +79,19 @@ class OffsetLookup:
             del self._positions[next(iter(self._positions))]
 
     def forget_below(self, offset: int) -> None:
-        """Forgets positions below an offset, at which the log now begins."""
+        """Forgets positions before an offset, because the log now begins at this offset."""
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Segment and position of the batch that holds an offset, or, in a gap, of the next one."""
+        """Segment and position of the batch that holds an offset. If the offset lies in a gap,
+        those of the next batch.
+        """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # A place at the end of a closed segment is in front of a gap: search behind the gap.
+        # After a place at the end of a closed segment comes a gap, so the search goes on after the
+        # gap.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]

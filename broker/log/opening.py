@@ -25,16 +25,18 @@ class Opening:
     recovery_point: int = 0
     log_start_offset: int = 0
     first_offset: int = 0
-    """Where a log that has no segment yet begins."""
+    """The first offset of a log that has no segment yet."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing: only in a mirror that has named the gap."""
+        """Whether offsets [first, end) may be missing. They may only in a mirror, and only if its
+        topic's gaps name them.
+        """
         return self.config.may_miss(self.partition.partition, first, end)
 
 
 @dataclass(slots=True)
 class Account:
-    """What opening a log did and found."""
+    """What was done and found when a log was opened."""
 
     cut_bytes: int = 0
     scanned_bytes: int = 0

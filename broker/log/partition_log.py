@@ -35,11 +35,13 @@ from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 INDEX_CHECKED_EVERY = 100
-"""Index entries after which the indexes' sizes are checked again: the limit may have changed."""
+"""After this many index entries, the sizes of the indexes are compared with their limit again,
+because the limit may have changed.
+"""
 
 
 class Appended(NamedTuple):
-    """The offsets that a batch got; those of the original if it is a duplicate."""
+    """The offsets that a batch got. If it is a duplicate, these are the offsets of the original."""
 
     base_offset: int
     last_offset: int
@@ -48,7 +50,7 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What to fsync, in this order; `end`: up to where the log is durable once that is done."""
+    """What to fsync, in this order. `end`: up to where the log is durable after that."""
 
     files: tuple[OpenFile, ...]
     indexes: tuple[Path, ...]
@@ -58,7 +60,8 @@ class Flush:
     """The file of leader epochs and its new content, if it has to be written."""
 
 
-# 26 methods: reading, appending, flushing and rolling share what is written and not yet flushed.
+# 26 methods, because reading, appending, flushing and rolling all depend on what is written and not
+# yet flushed.
 class PartitionLog:
     """Made by `recovery.open_log`; owned by the loop."""
 
@@ -74,7 +77,7 @@ class PartitionLog:
         producers: ProducerState,
         epochs: LeaderEpochs,
     ) -> None:
-        # Eight parameters: everything that recovery found; nothing else makes a PartitionLog.
+        # Eight parameters: everything that recovery found. Only recovery makes a PartitionLog.
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
         self.partition = partition
@@ -90,7 +93,9 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end at the last clean stop, if only appends have changed files since."""
+        """The log end at the last clean stop, if the files have been changed only by appends since
+        then.
+        """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
         self._refusal: StorageFailed | None = None
@@ -112,7 +117,7 @@ class PartitionLog:
 
     @property
     def unflushed_messages(self) -> int:
-        """Records written and not yet flushed."""
+        """How many records are written and not yet flushed."""
         return self.written.offset - self.flushed.offset
 
     def append(
@@ -144,9 +149,9 @@ class PartitionLog:
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
 
-        Its base offset is at or above the log end; the offsets between are a gap that the caller
-        has named. Producers are not checked. The bytes must stay until `write`. Raises
-        StorageFailed.
+        Its base offset is the log end or higher. If it is higher, the offsets between the two are a
+        gap that the caller has named. Producers are not checked. The bytes must stay until `write`.
+        Raises StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
@@ -169,8 +174,9 @@ class PartitionLog:
     ) -> FileSlice | None:
         """Whole batches, beginning with the one that holds `offset`, up to `end`.
 
-        At most `max_bytes`; with `at_least_one` the first batch is included even if it is larger.
-        None if there is nothing (yet). Raises OffsetOutside, StorageFailed, DamagedLog.
+        They have at most `max_bytes`; but with `at_least_one` the first batch is included even if
+        it is larger. None if there is nothing (yet). Raises OffsetOutside, StorageFailed,
+        DamagedLog.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
@@ -179,7 +185,9 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """Bytes from an offset to an end, or any number above `enough`: what a fetch waits for."""
+        """How many bytes lie between an offset and an end, for a fetch that waits. If there are
+        more than `enough`, any number above `enough`.
+        """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
         return self._lookup.bytes_between(offset, end, enough)
@@ -189,7 +197,7 @@ class PartitionLog:
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:
-        """What to fsync; None if all is flushed, or while a flush runs. Raises StorageFailed."""
+        """What to fsync; None if all is flushed, or if a flush is running. Raises StorageFailed."""
         if self.flush_running or self.written.offset == self.flushed.offset:
             return None
         closed = tuple(self._unflushed)
@@ -254,7 +262,7 @@ class PartitionLog:
         """Writes the files that make the next start quick. All must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
-            return  # nothing was appended: the files of the last clean stop are still right
+            return  # if nothing was appended, the files of the last clean stop are still right
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
@@ -288,7 +296,9 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment, at the log end, or above it after a gap of a mirror."""
+        """Begins a new active segment, at the log end; in a mirror, after a gap, at a higher
+        offset.
+        """
         try:
             if self._pending:
                 self._write_pending()
@@ -304,7 +314,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        self._unflushed.append(old)  # even if it is flushed: its indexes are not
+        self._unflushed.append(old)  # even if it is flushed, its indexes are not
         self.segments.append(new)
         self._index_full = False
         self._index_room = 0
@@ -346,7 +356,9 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets what was appended since the last write; `file` None: nothing was written."""
+        """Forgets what was appended after the last write. `file` is None if nothing of it was
+        written.
+        """
         undo = self._undo
         assert undo is not None
         self._undo = None
@@ -356,7 +368,7 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # A part that was written must not look like a batch to a later reader of the file.
+            # If a part was written, it must not look like a batch to a later reader of the file.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error
@@ -365,7 +377,8 @@ class PartitionLog:
         try:
             segment.save_indexes()
         except OSError as error:
-            # The entries stay in memory and are tried again; the log itself is written.
+            # The log itself is written. The index entries stay in memory, and their write is tried
+            # again.
             failure = StorageFailed("write the index of", segment.path, error)
             if not failure.is_passing:
                 raise failure from error

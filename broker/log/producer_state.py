@@ -11,11 +11,11 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     anything else                 OutOfOrderSequence: older than five, or a gap
 
 A batch with a used sequence and another CRC (computed over the bytes as the producer sent them) is
-no duplicate: if a producer mixes up its batches, it must not be told that this one is stored. It
-gets OutOfOrderSequence, and then waits for its batches in flight and begins anew.
+no duplicate: if a producer mixes up its batches, it must not be told that this one is stored. The
+producer gets OutOfOrderSequence. It then waits for its batches in flight, and begins anew.
 
 Entries are immutable, so a failed append is undone by putting the old entry back. The state is
-derived from the log; a snapshot (`.producers`) only saves reading all of it::
+derived from the log. Because of a snapshot (`.producers`), not all of the log has to be read::
 
     magic "SKP1" | crc32c u32 of the rest | time of the first append ms i64 | highest id i64 | n u32
     n times: producer id i64 | epoch i16 | last append ms i64 | k u8
@@ -35,11 +35,12 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""No broker gives out this id or a higher one. A client may send any id: if new ids had to exceed
-those too, one batch with the largest id would leave none to give out."""
+"""No broker gives out this id or a higher one. A client may send any id. If new ids had to be
+higher than these ids as well, one batch with the largest id would leave no id to give out.
+"""
 CRC_UNKNOWN = 0
-"""Stands for the CRC of a batch that is read again from a log with LogAppendTime, where stamping
-has overwritten the producer's CRC.
+"""Stands for the CRC of a batch that is read again from a log with LogAppendTime, because the
+broker has overwritten the producer's CRC there.
 """
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
@@ -53,15 +54,15 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """A gap, a batch older than the window, or other bytes under a used sequence."""
+    """A gap, a batch older than the window of five, or other bytes under a used sequence."""
 
 
 class InvalidProducerEpoch(SequenceRefused):
-    """An epoch below the last one seen with the producer id."""
+    """An epoch lower than the last one seen with the producer id."""
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that must be ignored; the log has the same state."""
+    """A snapshot that must be ignored. The state can be made from the log."""
 
 
 class StoredBatch(NamedTuple):
@@ -84,7 +85,7 @@ class Producer(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerState:
-    """All producers of one partition, and the highest id seen in it that a broker gave out."""
+    """All producers of one partition, and the highest producer id in it that a broker gave out."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
     highest_id: int = NO_PRODUCER_ID

@@ -1,7 +1,8 @@
-"""Makes a log from the files of a partition, in whatever way the broker stopped.
+"""Makes a log from the files of a partition, no matter how the broker stopped.
 
-After a clean stop it looks only at the end. Otherwise it reads every batch from the recovery point
-on, computes its CRC, and makes indexes and producers again. Invalid bytes are one of three things:
+After a clean stop, recovery looks only at the end of the log. Otherwise it reads every batch from
+the recovery point on, computes its CRC, and makes indexes and producers again. Invalid bytes are
+one of three things:
 
     a torn tail   at or above the recovery point, no whole batch, and no valid batch behind it:
                   what a crash leaves (a part of the last write, zeros, old blocks). Nobody was ever
@@ -17,13 +18,14 @@ on, computes its CRC, and makes indexes and producers again. Invalid bytes are o
                   other than a crash happened to the disk. DamagedLog names file and position, the
                   partition is not served, and nothing is changed.
 
-A log that ends below its recovery point is damaged too: a file is missing or was cut. Segments
-that end below the recovery point are not read again, but each must end where the next one begins.
-(A segment that ends exactly at it is read, because its indexes may not be on disk yet.) Offsets may
-be missing in a mirror's log, but only those that its topic's gaps name. An index is made again if
-it is missing, partial or short, or if its last entry does not match its batch.
+A log that ends before its recovery point is also damaged, because a file is missing or was cut.
+Segments that end before the recovery point are not read again, but each must end where the next one
+begins. (A segment that ends exactly at the recovery point is read, because its indexes may not be
+on disk yet.) Offsets may be missing in a mirror's log, but only those that its topic's gaps name.
+An index is made again if it is missing, partial or short, or if its last entry does not match its
+batch.
 
-Recovery syncs the batches that it found good, before they count as flushed.
+Recovery syncs the good batches before they count as flushed.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """The most segments with records that may be set aside after a cut. More are never written between
-two flushes, so more of them are not the trace of a crash.
+two flushes, so if there are more, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -139,8 +141,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
     """Whether these segments are empty and do not continue where the log ends.
 
-    There are two ways to get there: a crash after a roll may lose whole unflushed batches of the
-    old segment, and a roll that failed half-way may leave an empty file behind.
+    There are two possible causes: a crash after a roll may lose whole unflushed batches of the old
+    segment, and a roll that failed half-way may leave an empty file behind.
     """
     if end_offset < opening.recovery_point or any(each.size for each in segments):
         return False
@@ -149,7 +151,9 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if records between two segments are missing and no gap names them."""
+    """Raises DamagedLog if records between two segments are missing and no gap of the topic names
+    them.
+    """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
         raise DamagedLog(
@@ -258,7 +262,7 @@ def _why_damage(
     error: scan.InvalidBatch,
     end_offset: int,
 ) -> str | None:
-    """Why the invalid bytes are damage; None if they may be cut off."""
+    """Why invalid bytes count as damage; None if they may be cut off."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
     descriptor, position = segment.file.descriptor, error.position
@@ -278,7 +282,9 @@ def _why_damage(
 
 
 def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) -> None:
-    """Cuts the segment's file at the invalid position, after a durable copy of what is cut."""
+    """Makes a durable copy of a segment's bytes from the invalid position on, then cuts them
+    off.
+    """
     copy = segment.directory / names.cut_file(segment.base_offset, error.position)
     descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
@@ -306,7 +312,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Renames the segments after a cut, which were not flushed either; removes empty ones."""
+    """Renames the segments after a cut, because they were not flushed either. Removes those that
+    are empty.
+    """
     for segment in following:
         if segment.size:
             copy = segment.directory / names.cut_file(segment.base_offset, 0)
@@ -324,7 +332,7 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Removes empty segments after a cut: they would leave a hole in the offsets."""
+    """Removes empty segments after a cut, because they would leave a hole in the offsets."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)
@@ -332,7 +340,7 @@ def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segme
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:
-    """Makes durable what only the page cache may have had when the broker was killed."""
+    """Makes durable what may have been only in the page cache when the broker was killed."""
     for segment in segments:
         last = segment is segments[-1]
         if last or segment in scanned:

@@ -1,13 +1,14 @@
-"""Decides which segments of a log have expired. Pure: `expiration` acts on the decision.
+"""Decides which segments of a log have expired. The functions are pure; `expiration` acts on the
+decision.
 
 Only whole segments expire, oldest first, and only flushed ones. A segment expires by time if its
 last *append* is longer ago than `retention.ms`; event times do not matter. It expires by size if
-the log without it still holds `retention.bytes`. A segment below the log start offset expires in
-any case. An active segment that has expired is rolled first, so that the log keeps its end.
+the log without it still has `retention.bytes`. A segment before the log start offset expires in any
+case. If the active segment has expired, it is rolled first, so that the log keeps its end offset.
 
-`retention.hold`: `held_from` is the least offset that a named group still needs. A segment that
-reaches beyond it stays, unless the segment is older than `retention.hold.max.ms` or the log without
-it still holds `retention.hold.max.bytes`.
+`retention.hold`: `held_from` is the least offset that a named group still needs. A segment with
+records at this offset or later is kept, unless it is older than `retention.hold.max.ms`, or the log
+without it still has `retention.hold.max.bytes`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The clock for everything that deletes by age: the wall clock, without its jumps forward.
+"""The clock for everything that is deleted by age: the wall clock, without its jumps forward.
 
 If somebody set the wall clock a year ahead by mistake, every segment would expire at the next look,
 and every idempotent producer would be forgotten, so that retries were stored twice. Therefore this
-clock runs at most twice as fast as the monotonic clock: it catches up with a correct jump of a week
-within a week, and a wrong jump can be seen and undone before it has cost anything. If the wall
-clock goes back, this clock follows at once, which only keeps data for longer.
+clock runs at most twice as fast as the monotonic clock. If the wall clock rightly jumps by a week,
+this clock catches up within a week. If it jumps by mistake, somebody can notice and undo that
+before anything is lost. If the wall clock is set back, this clock follows at once, which only keeps
+data for longer.
 
 The broker cannot know what happened while it was not running: at its start it trusts the wall
 clock.
@@ -19,7 +20,7 @@ from skidway.clock import Clock
 
 SPEED_MAX: Final = 2
 REPORTED_MS: Final = 60_000
-"""The least jump forward that is logged."""
+"""Smaller jumps forward are not logged."""
 _log = log.get(__name__)
 
 

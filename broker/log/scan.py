@@ -1,7 +1,7 @@
 """Reads the batches of a segment's file one by one; the caller chooses how much to check.
 
-It reads in windows: many small batches cost few system calls, and of a large batch no more than a
-window is read. A length found in the file is compared with the rest of the file before use.
+It reads in windows. So many small batches cost few system calls, and of a large batch no more than
+a window is read. A length found in the file is compared with the rest of the file before use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Holes = Callable[[int, int], bool]
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
 PAGE_BYTES = 4096
-"""The unit in which a file system writes back; a page that it did not write reads as zeros."""
+"""The unit in which a file system writes to disk. A page that it did not write reads as zeros."""
 _ZEROS = bytes(PAGE_BYTES)
 _MAGIC_POSITION = 16
 
@@ -43,7 +43,7 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory; moves to the position that is read."""
+    """A part of a file in memory. It moves to each position that is read."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 
@@ -85,8 +85,9 @@ def headers(
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of each batch from `start` to `end`; the first bad one raises.
 
-    The first batch begins at `first_offset`, each other one where the one before it ended, or after
-    a hole that `holes` allows. Raises InvalidBatch, also for a partial batch.
+    The first batch begins at `first_offset`. Each other batch begins where the batch before it
+    ended, or after a hole that `holes` allows. Raises InvalidBatch, even if a batch is only cut
+    off.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -118,7 +119,8 @@ def _implausible(
 
 
 def is_whole(descriptor: int, position: int, end: int) -> bool:
-    """Whether the bytes at a position are a batch by length and CRC, whatever else they say.
+    """Whether the bytes at a position are a batch with the right length and CRC, whatever its other
+    fields say.
 
     A crash never leaves such a batch where it does not belong.
     """
@@ -151,8 +153,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     """Whether a part of the batch at a position never reached the disk: the rest of its first page,
     or one of the next pages that it should fill, is all zeros.
 
-    A flush of the file would have written that page, so nothing in this page or after it was
-    flushed. No batch begins with twelve zero bytes, because these hold its length.
+    A flush of the file would have written that page, so nothing from that page on was flushed. No
+    batch begins with twelve zero bytes, because these hold its length.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -171,8 +173,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
     """Position of the first whole, valid batch from `start` on; None if there is none.
 
-    This tells damage (good batches follow) from a torn tail (none do). It tries every position,
-    because the damage may have hit a length.
+    This distinguishes damage, after which good batches follow, from a torn tail, after which none
+    follow. It tries every position, because the length of a batch may be damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:
@@ -209,5 +211,5 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Allows every hole: a valid batch after damage may begin with any offset."""
+    """Allows every hole, because a valid batch after damage may begin with any offset."""
     return True

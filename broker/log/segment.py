@@ -1,8 +1,8 @@
 """A segment: a file of batches with its two indexes, named by its base offset.
 
-Every offset in it is at or above its base offset and below the next segment's. Only the last
-segment of a log, the active one, grows. A read returns a range of the file, not bytes: the network
-layer hands it to sendfile.
+No offset in it is lower than its base offset, and all are lower than the next segment's base
+offset. Only the last segment of a log, the active one, grows. A read returns a range of the file,
+not bytes: the network layer hands it to sendfile.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Segment:
     def create(cls, directory: Path, base_offset: int) -> Segment:
         """A new, empty segment. Raises OSError."""
         path = directory / names.segment_file(base_offset, names.LOG)
-        # Not exclusive: a roll that failed half-way may have left the empty file behind.
+        # The file may exist, because a roll that failed half-way may have left it behind, empty.
         file = OpenFile(path, os.O_RDWR | os.O_CREAT)
         if file.size:
             raise FileExistsError(17, "it holds data that no segment knows", str(path))
@@ -92,7 +92,7 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The file, opened if need be; hold it as long as you use its descriptor. Raises
+        """The file, opened if need be. Hold this object as long as you use its descriptor. Raises
         OSError.
         """
         if self._file is None:
@@ -106,7 +106,9 @@ class Segment:
         return self._file is not None
 
     def let_go(self) -> None:
-        """Drops the descriptor; it closes when the last reader is done, and opens again on use."""
+        """Drops the descriptor, which is closed when its last reader is done. The file is opened
+        again on its next use.
+        """
         if self._file is not None:
             self._file = None
             descriptors.OPEN.closed(self)
@@ -117,20 +119,21 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """Entries that surely fit before an index has `limit_bytes`; 0 if it has them already."""
+        """How many entries surely fit before an index has `limit_bytes`; 0 if it already has that
+        many bytes.
+        """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Indexes a batch that begins at a position, with `offset` as its base offset.
-
-        Returns whether it got an index entry: about one batch for every `interval_bytes` does.
+        """Notes a batch that begins at a position, with `offset` as its base offset. Returns
+        whether it got an index entry; about one batch in every `interval_bytes` gets one.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self.max_timestamp_offset = last_offset
-        # The first batch has no entry: a search that finds none begins at 0 anyway.
+        # The first batch needs no entry, because a search that finds no entry begins at 0.
         if position - self.indexed_size > interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
@@ -167,7 +170,9 @@ class Segment:
         return Boundary(0, self.base_offset)
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
-        """The batch that an index entry was made for. Raises InvalidBatch if there is none."""
+        """The header of the batch for which an index entry was made. Raises InvalidBatch if there
+        is none.
+        """
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
             if header.last_offset == last_offset:
@@ -207,7 +212,9 @@ class Segment:
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
-        """Takes back unwritten appends; `timestamps`: the largest one before, and its offset."""
+        """Takes back appends that were not written. `timestamps`: the largest timestamp before
+        these appends, and its offset.
+        """
         self.size = size
         self.offset_index.cut_tail(size)
         self.time_index.cut_tail(offset)
@@ -215,8 +222,8 @@ class Segment:
         self.max_timestamp, self.max_timestamp_offset = timestamps
 
     def save_indexes(self, *, closing: bool = False, sync: bool = False) -> None:
-        """Writes index entries, on closing with the largest timestamp as the last. Raises
-        OSError.
+        """Writes index entries. When the segment is closed, its largest timestamp becomes the last
+        entry of the time index. Raises OSError.
         """
         if closing and self.max_timestamp != NO_TIMESTAMP:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)

@@ -1,8 +1,8 @@
 """A file of fixed-size entries in ascending order, the newest ones still in memory.
 
-Both indexes are built on it. Entries are derived from the log, so they are written late and never
-synced before their segment is closed; recovery checks each file and rebuilds it if need be. Old
-entries are found in the file by bisection: an index costs no memory and no open descriptor.
+Both indexes are built on it. Entries are derived from the log, so they are written late, and not
+synced before their segment is closed. Recovery checks each file and rebuilds it if need be. Old
+entries are found in the file by bisection, so they need no memory and no open descriptor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Entry = tuple[int, int]
 
 
 class SparseFile:
-    """Entries (a, b), ascending in both; on disk packed by `layout`."""
+    """Entries (a, b), in which both numbers rise. On disk they are packed by `layout`."""
 
     __slots__ = ("_entry", "_saved", "path", "tail")
 
@@ -51,7 +51,7 @@ class SparseFile:
             return False
 
     def append(self, a: int, b: int) -> None:
-        """Adds an entry; it must not be below the last one."""
+        """Adds an entry, which must not be lower than the last one."""
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:
@@ -115,7 +115,7 @@ class SparseFile:
     def _read(self, descriptor: int, number: int) -> Entry | None:
         data = os.pread(descriptor, self._entry.size, number * self._entry.size)
         if len(data) < self._entry.size:
-            return None  # somebody shortened the file: callers scan from the segment's start
+            return None  # somebody shortened the file; callers then scan from the segment's start
         a, b = self._entry.unpack(data)
         return a, b
 

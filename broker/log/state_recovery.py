@@ -26,8 +26,8 @@ def producers_of(
 ) -> ProducerState:
     """The producers at the log's end: the newest usable snapshot, and the batches after it.
 
-    Batches read again count as appended now: it is better to remember a producer too long than to
-    forget it too early.
+    Batches that are read again count as appended now, because it is better to remember a producer
+    too long than to forget it too early.
     """
     found = _newest_snapshot(opening.directory, end_offset)
     from_offset, state = found if found is not None else (0, ProducerState())
@@ -48,7 +48,8 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The epochs in the file and in the scanned segments; without a file, those of the whole log.
+    """The epochs in the file and in the scanned segments. If there is no file, the epochs in the
+    whole log.
 
     An epoch's entry is durable before its first record counts as flushed, so an epoch that the file
     lacks begins at or above the recovery point, and was scanned.
@@ -110,7 +111,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # it is of a log end that is gone, or of an earlier clean stop
+            path.unlink()  # it belongs to a log end that is gone, or to an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

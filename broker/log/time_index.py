@@ -2,10 +2,10 @@
 
     entry, 12 bytes big-endian    timestamp int64 (ms) | relative offset int32
 
-The timestamp is the largest in the segment so far, the offset is the last one of the batch that
-brought it; entries ascend. Take the entry with the greatest timestamp *below* a target: all records
-below its offset are earlier than the target, so a search begins there. The last entry of a closed
-segment has its largest timestamp.
+The timestamp is the largest one in the segment so far. The offset is that of the last record of the
+batch that contains it. Entries ascend. Take the entry with the greatest timestamp *below* a target.
+All records before its offset are earlier than the target, so a search begins at that offset. The
+last entry of a closed segment has its largest timestamp.
 """
 
 from __future__ import annotations

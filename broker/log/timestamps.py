@@ -1,8 +1,9 @@
 """Finds the offset for an event time: by time index, then batch headers, then one batch's records.
 
-Event times are in no order, so the answer is the first record, by offset, at or after the time. The
-search skips segments and batches whose largest timestamp is earlier, by their indexes and headers;
-it decompresses only the batch that holds the answer, to at most `RECORDS_BYTES_MAX`.
+Event times are in no order. So the answer is the record with the lowest offset among those whose
+event time is not earlier than the time asked for. The search uses indexes and batch headers to skip
+segments and batches whose largest timestamp is earlier. It decompresses only the batch that holds
+the answer, to at most `RECORDS_BYTES_MAX`.
 
 What a batch header claims need not be true for its records. If the records of a batch cannot be
 read, contradict its header, or are more than `RECORDS_MAX`, the answer is the first offset of the
@@ -26,11 +27,11 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
-"""Records of a batch that the loop looks at one by one, in some 0.2 s."""
+"""The most records of a batch that the loop looks at one by one; this takes some 0.2 s."""
 
 
 class TimestampOffset(NamedTuple):
-    """A record's event time in ms, and its offset; both -1 = there is none."""
+    """A record's event time in ms, and its offset; both are -1 if there is no such record."""
 
     timestamp: int
     offset: int
@@ -40,7 +41,9 @@ NOT_FOUND = TimestampOffset(-1, -1)
 
 
 def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
-    """The first record below `end` at or after an event time. Raises StorageFailed, DamagedLog."""
+    """The first record before `end` whose event time is not earlier than `timestamp`. Raises
+    StorageFailed, DamagedLog.
+    """
     for segment in log.segments:
         if segment.base_offset >= end.offset:
             break
@@ -58,14 +61,14 @@ def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> Timestam
 
 
 def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
-    """The first record with the largest event time below `end`. Raises StorageFailed,
-    DamagedLog.
+    """The first record with the largest event time of all records before `end`. Raises
+    StorageFailed, DamagedLog.
     """
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with the largest time is not flushed yet, or has expired: take the largest time
-        # of the others.
+        # The record with the largest time is not flushed yet, or has expired. So the largest time
+        # of the others is taken.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -121,7 +124,9 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record at or after the time; None if all such records of the batch are deleted."""
+    """The first record of a batch whose event time is not earlier than the time; None if all such
+    records are deleted.
+    """
     expired = False
     for found in _records(segment, position, header):
         if found.timestamp >= timestamp:
@@ -151,7 +156,7 @@ def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[T
     try:
         yield from _decoded(body, header)
     except (CorruptBatch, ProtocolError):
-        return  # the producer compressed it wrongly; its consumers will see that, too
+        return  # the producer compressed it wrongly; consumers will also see that
 
 
 def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:

@@ -84,7 +84,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # One test for good batches, which are the rule; only for a bad one find out what is wrong.
+    # Most batches are good, so one test covers all faults. Only for a bad batch, find out what is
+    # wrong.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)
@@ -97,17 +98,17 @@ def validate(
         or (producer_id >= 0 and (epoch < 0 or sequence < 0))
     ):
         raise _refusal(batch, _header(batch), message_bytes_max, produce_version)
-    # google_crc32c takes bytes only; the copy costs less than the sum itself.
+    # google_crc32c takes only bytes. The copy costs less than the checksum itself.
     if google_crc32c.value(bytes(batch[CRC_START:])) != crc:
         raise BatchCorrupt(f"the CRC-32C is not the header's {crc:08x}")
     return header
 
 
 def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
-    """Raises TimestampRefused if an event time is too far from now; both limits in ms.
+    """Raises TimestampRefused if an event time is too far from now. Both limits are in ms.
 
-    Only the header's times are checked: the largest and the first record's. Records without a time
-    (-1) always pass, as in Kafka.
+    Only the times in the header are checked: the largest time, and the first record's time. Records
+    without a time (-1) always pass, as in Kafka.
     """
     largest, first = header.max_timestamp, header.base_timestamp
     if largest != NO_TIMESTAMP and largest - now_ms > after_max:

@@ -1,4 +1,4 @@
-"""Mirroring is following: topics of another cluster, byte for byte, offset for offset.
+"""Mirroring: follows topics of another cluster, byte for byte and offset for offset.
 
     selection   which source topics are mirrored, and under which name         (pure)
     rounds      compares the source's topics with ours: what to create, extend (pure)
@@ -15,13 +15,13 @@
     cli         `skidway mirror status`
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position
-of a mirror partition is its log end offset. Batches keep base offset and leader epoch; they are
-fetched as a consumer fetches, so only what is durable in the source is ever copied, and a consumer
-here sees it once it is durable here too.
+of a mirror partition is its log end offset. Batches keep their base offset and leader epoch. They
+are fetched as a consumer fetches, so only what is durable in the source is ever copied. A consumer
+of the mirror sees it once it is durable in the mirror as well.
 
-Before a partition goes on after any interruption (a start, another connection, a refused fetch, a
-refused write), it reads the source's batch just below our log end again and compares its CRC and
-leader epoch with ours:
+A partition can be interrupted by a start, another connection, a refused fetch or a refused write.
+Before it goes on, it reads from the source the batch that ends at the mirror's log end, and
+compares its CRC and leader epoch with those of the mirror's own last batch:
 
     same        go on behind it
     different   diverged: the partition stops, by name, until an operator decides
@@ -29,8 +29,8 @@ leader epoch with ours:
     gap         the source begins above our log end: read the first batch there, write the missing
                 offsets into ZooKeeper (topic config `mirror.gaps`), then copy from there on
 
-A gap between batches is treated in the same way. No gap goes unrecorded: counters read the gaps
-from the topic's configs, and recovery takes every other hole in a mirror's log for damage.
+A gap between batches is treated in the same way. Every gap is recorded, because counters read the
+gaps from the topic's configs, and recovery takes every other hole in a mirror's log for damage.
 
 After a passing failure (a full disk, ZooKeeper away, a damaged transfer, no permission yet) the
 partition tries again after a growing wait, and the status names the failure meanwhile. Any other
@@ -41,6 +41,6 @@ failure stops the partition:
     the source's topic or cluster was recreated         another topic: do the same
     too many gaps                                       the source loses faster than we copy
 
-State: everything here lives in the loop's memory and is made anew at a start; only the log and the
-topic's configs in ZooKeeper last.
+State: everything in this package lives in the loop's memory, and is made anew when the broker
+starts. Only the log and the topic's configs in ZooKeeper last.
 """

@@ -1,6 +1,5 @@
-"""Asks the leader where a partition of the source begins and ends: two requests, one by one.
-
-This is needed because not every broker reports both when it refuses a fetch.
+"""Asks the leader where a partition of the source begins and ends, with two requests, one after the
+other. This is needed because not every broker reports both offsets when it refuses a fetch.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Bounds(NamedTuple):
-    """The offset of the first record, and of the one that consumers will see next."""
+    """The offset of the first record, and the offset of the record that consumers will see next."""
 
     first: int
     end: int

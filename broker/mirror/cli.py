@@ -1,8 +1,8 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
-Mirrors run inside a broker, so this only asks its /health. Exit status 0: all is well; 1: something
-is stopped and waits for an operator, or the broker does not serve a mirrored partition; 3: the
-broker, or one of its sources, is away.
+Mirrors run inside a broker, so this command only asks the broker's /health. Exit status 0: all is
+well; 1: something is stopped and waits for an operator, or the broker does not serve a mirrored
+partition; 3: the broker, or one of its sources, is away.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def exit_status(sources: Sequence[Source]) -> int:
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """What the table has no room for: names with reasons, one line each."""
+    """The lines for which the table has no room: each is a name with a reason."""
     lines = []
     for source in sources:
         cluster = source["cluster"]
@@ -108,7 +108,7 @@ def details(sources: Sequence[Source]) -> list[str]:
 
 
 def health(url: str) -> dict[str, Any]:
-    """The broker's /health, also with status 503. Raises Unreachable."""
+    """The broker's /health, even if its HTTP status is 503. Raises Unreachable."""
     try:
         with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - checked
             return _document(url, answer.read())

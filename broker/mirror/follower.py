@@ -1,15 +1,15 @@
 """Decides for one mirror partition what a batch or an error of the source means.
 
 Pure: headers and offsets go in, actions come out, and the owner of the log carries them out. The
-follower knows where its log ends and which batch is just below; it never guesses either.
+follower knows where its log ends and which batch is the last one; it guesses neither.
 
     CHECKING --same batch below--> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
-If the source begins above our end, its first batch is looked at before the gap is named: the
-source's log start may lie inside a batch, and then fewer offsets are missing than the log start
-says.
+If the source begins after the end of the mirror's log, its first batch is looked at before the gap
+is named. The source's log start may lie inside a batch, and then fewer offsets are missing than the
+log start says.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """The identity of our last batch, which ends just below the log end, or below a named gap."""
+    """The batch below: the identity of the last batch in the mirror's log. It ends at the log end,
+    or where a named gap begins.
+    """
 
     base_offset: int
     last_offset: int
@@ -67,14 +69,14 @@ class NameGap:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Copy no more, serve what is there, and report why."""
+    """Copy nothing more, serve what is there, and report why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Report that the batch below is gone in the source; then seek `position`."""
+    """Report that the source does not have the batch below any more; then seek `position`."""
 
     offset: int
 
@@ -91,7 +93,7 @@ class Follower:
     """The state of one mirror partition; owned by its source."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
-        """below: the last batch of our log; None if there is none."""
+        """below: the last batch of the mirror's log; None if the log has no batch."""
         self.phase = Phase.CHECKING
         self.log_end = log_end
         self.reason = ""
@@ -109,21 +111,24 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption: the batch below is checked again before copying goes on.
+        """Notes an interruption, after which the batch below is checked again before copying goes
+        on.
 
-        A gap that is just being stored will be found again, and is not named twice.
+        If a gap is being stored at that moment, it will be found again, and is not named twice.
         """
         if self.phase is not Phase.STOPPED:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Sets the end of our log again, after a refused write."""
+        """Sets the end of the mirror's log again, after a refused write."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
-        """What to do with whole batches, given in offset order; None: nothing (yet)."""
+        """What to do with whole batches, which come in the order of offsets; None if nothing is to
+        be done (yet).
+        """
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
         first, found = 0, headers[0]
@@ -140,7 +145,9 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """What to do if the source does not have the offset sought; its log has these bounds."""
+        """What to do if the source does not have the offset sought. log_start, high_watermark: the
+        bounds of the source's log.
+        """
         self.interrupted()
         if log_start > self.log_end:
             if log_start >= high_watermark:
@@ -154,19 +161,19 @@ class Follower:
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
-        return LookAgain()  # it has the offset by now: compare
+        return LookAgain()  # the source has the offset by now: compare
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch (yet) at the offset sought. If all that it had has
-        expired, and its log begins at that offset, the gap is named without waiting for the next
-        batch.
+        """What to do if the source has no batch (yet) at the offset sought. If all its records have
+        expired, and its log begins at that offset, the gap is named at once, and the next batch is
+        not waited for.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None
         return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
-        """Stops for a reason that waiting cannot mend."""
+        """Stops, for a reason that does not pass by waiting."""
         self.phase, self.reason = Phase.STOPPED, reason
         return Stop(reason)
 
@@ -179,8 +186,8 @@ class Follower:
     def gap_named(self, end: int) -> None:
         """Goes on after a gap that is now stored.
 
-        If the source still has the batch below the gap, this batch is compared again, because
-        nothing else would show, before the next batch comes, that the source has another history.
+        If the source still has the batch below the gap, this batch is compared again. Otherwise
+        nothing would show, until the next batch comes, that the source has another history.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:
@@ -189,8 +196,8 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """Appends the batches that continue our log. If the first batch does not, decides what to
-        do about it.
+        """Appends the batches that continue the mirror's log. If the first batch does not continue
+        it, decides what to do.
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:

@@ -71,7 +71,7 @@ class Mirrors:
         self._round()
 
     def turn(self) -> None:
-        """Appends what has come; called before the writes of each turn of the loop."""
+        """Appends the batches that have come. Called before the writes of each turn of the loop."""
         due = [source for source in self._sources if source.is_due]
         for source in due:
             self._run(source, source.turn)
@@ -79,7 +79,7 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Tells sources that their appends were written; called after the writes of each turn."""
+        """Tells sources that their appends were written. Called after the writes of each turn."""
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -94,7 +94,7 @@ class Mirrors:
             source.close()
 
     def status(self) -> list[dict[str, Any]]:
-        """The status for /health, metrics and `skidway mirror status`; from any thread."""
+        """The status for /health, metrics and `skidway mirror status`. Any thread may call this."""
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
@@ -188,7 +188,9 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step. A bug of ours in it stops only this source, and its status names the bug."""
+        """Runs a step of a source. If it has a bug, this stops only the source, and the source's
+        status names the bug.
+        """
         if source.broken:
             return
         try:
@@ -212,9 +214,9 @@ class Mirrors:
             if self._timer.at == due:
                 return
             self._broker.loop.timers.cancel(self._timer)
-        # The timer only wakes the loop; the turn that follows does what is due.
+        # The timer only wakes the loop. The turn that follows does what is due.
         self._timer = None if due is None else self._broker.loop.timers.call_at(due, _wake)
 
 
 def _wake() -> None:
-    """Does nothing: a timer only has to cause a turn of the loop."""
+    """Does nothing, because the timer only has to cause a turn of the loop."""

@@ -1,4 +1,6 @@
-"""One mirror partition: its follower, the log that it fills, and what keeps it from going on."""
+"""One mirror partition: its follower, the log that it fills, and the reason if it does not go
+on.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.types import TopicPartition
 
 UNKNOWN: Final = -1
-"""The high watermark until the source has told it."""
+"""Stands for the high watermark until the source has told it."""
 
 
 class MirrorPartition:
     """Owned by its source.
 
-    `attempt` counts the seeks: an answer to a request of an earlier attempt is about another
+    `attempt` counts the seeks. An answer to a request from before the last seek is about another
     offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
     """
 
@@ -53,7 +55,7 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # how often it tried to find out where the source begins, since it last went on
+        # how often it asked where the source begins, since it last went on
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None
@@ -66,7 +68,7 @@ class MirrorPartition:
 
     @property
     def name(self) -> str:
-        """The name of the partition here."""
+        """The name of the partition in this cluster."""
         return str(self.replica.partition)
 
     @property
@@ -89,7 +91,9 @@ class MirrorPartition:
             self._size_bytes += len(batch)
 
     def written(self) -> tuple[int, int]:
-        """Called when appends are in the file; returns records and bytes since the last call."""
+        """Called when appends are in the file. Returns how many records and bytes were appended
+        since the last call.
+        """
         done = self._records, self._size_bytes
         self._records = self._size_bytes = 0
         return done
@@ -101,8 +105,8 @@ class MirrorPartition:
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied or only compared. Clears the trouble if that proves it
-        over.
+        """Notes that batches were copied, or only compared. Clears the trouble if this proves that
+        it is over.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
@@ -118,7 +122,7 @@ class MirrorPartition:
 
 
 def last_batch(log: PartitionLog) -> Below | None:
-    """The batch that ends at the log end offset; None if there is none.
+    """The batch that ends at the log end offset; None if there is no such batch.
 
     Call it between turns: an append that is not written yet cannot be read. Raises DamagedLog,
     StorageFailed.

@@ -1,9 +1,10 @@
 """Commits a mirror's progress to the source, as the offsets of a consumer group there.
 
-With `retention.hold: mirror-<cluster.name of the mirror>` a topic of the source keeps what is not
-mirrored yet, and any tool that shows consumer groups shows how far the mirror is. The offsets say
-what is on disk here. Nothing here depends on them (the position of a mirror is its log's end), so a
-source that does not keep them is only reported and counted, and gets them again later.
+With `retention.hold: mirror-<cluster.name of the mirror>`, a topic of the source keeps the records
+that are not mirrored yet. Any tool that shows consumer groups shows how far the mirror is. The
+offsets say what is on disk in the mirror. The mirror itself does not depend on them, because its
+position is the end of its log. So if a source does not take them, this is only reported and
+counted, and they are sent again later.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from skidway.kafka.types import TopicPartition
 
 INTERVAL_S: Final = 3.0
 REPEATED_AFTER_S: Final = 3600.0
-"""Unchanged offsets are committed again after this time, since a broker deletes old offsets of a
+"""Unchanged offsets are committed again after this time, because a broker deletes old offsets of a
 group without members.
 """
 PARTITIONS_A_REQUEST: Final = 1000

@@ -1,8 +1,8 @@
 """Resolves the names of source brokers without letting the loop wait for a name server.
 
-A name server that does not answer blocks its caller for many seconds; on the broker's loop it would
-block all clients. So threads look up the names, at most one for each name at a time. A result is
-used once, for the connection that asked for it. Numeric addresses need no look-up.
+A name server that does not answer blocks its caller for many seconds. If the loop were the caller,
+this would block all clients. So threads look up the names, at most one for each name at a time. A
+result is used once, for the connection that asked for it. Numeric addresses need no look-up.
 """
 
 from __future__ import annotations

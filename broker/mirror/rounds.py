@@ -1,9 +1,10 @@
-"""Decides what a source's topics mean for ours. Pure.
+"""Decides what the topics of a source mean for the topics of this cluster. Pure.
 
-A wanted topic that is not here yet is created, once its configs have shown that it is no mirror
-itself. A topic that is here is followed; if it has more partitions in the source, ours is extended
-as well. A topic or cluster that was recreated under its name is another one (by its id), and is not
-mixed with what we have. If a topic matches and is not mirrored, the plan names it with the reason.
+If a wanted topic does not exist in this cluster yet, it is created, once its configs have shown
+that it is no mirror itself. If it exists, it is followed. If it has more partitions in the source,
+it is extended. If a topic or cluster was recreated under its name, its id shows that it is another
+one, and its records are not mixed with those mirrored before. If a topic matches and is not
+mirrored, the plan names it with the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SOURCE_TOPIC: Final = f"{PREFIX}topic"
 SOURCE_TOPIC_ID: Final = f"{PREFIX}topic.id"
 
 TopicKey = tuple[str, str]
-"""Name and id of a topic in the source; the id is empty if the source does not tell it."""
+"""Name and id of a topic in the source. The id is empty if the source does not tell it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,9 @@ class Creation:
 class Plan:
     """What to do now.
 
-    follow: mirror topics, each with the number of its partitions in the source. stopped: reasons by
-    the topic's name here; these need an operator. left_out: reasons by the topic's name.
+    follow: mirror topics, each with the number of its partitions in the source. stopped: mirror
+    topics that need an operator, by name, with reasons. left_out: topics of the source that are not
+    mirrored, by name, with reasons.
     """
 
     create: list[Creation] = field(default_factory=list)
@@ -70,8 +72,9 @@ def plan(
 ) -> Plan:
     """Plans a round.
 
-    local: all topics here, by name. are_mirrors: topics of the source whose configs are known, and
-    whether they are mirrors themselves. busy: names here that are being created or changed.
+    local: all topics here, by name. are_mirrors: the topics of the source whose configs are known,
+    and whether they are mirrors themselves. busy: names of topics here that are being created or
+    changed.
     """
     made = Plan()
     usable = {name: topic for name, topic in source.topics.items() if not topic.error}
@@ -89,7 +92,7 @@ def plan(
 
 
 def topic_key(topic: TopicMetadata) -> TopicKey:
-    """Name and id, which tell a topic from others of its name."""
+    """The name and id of a topic, which together tell it from other topics of the same name."""
     return topic.name, _id(topic)
 
 
@@ -151,7 +154,7 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Reports the mirrors that stay as they are because they have nothing to follow."""
+    """Reports the mirrors that do not change any more because they have nothing to follow."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)
@@ -169,7 +172,7 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether two ids differ, if both are known: a source may be too old to tell them."""
+    """Whether two ids are known and differ. A source may be too old to tell ids."""
     return bool(known) and bool(told) and known != told
 
 

@@ -1,8 +1,8 @@
 """Decides which topics of a source cluster are mirrored, and under which names.
 
 The audit topic is always mirrored; other topics whose name begins with `_` never are, whatever the
-patterns say. Topics that are themselves mirrors in the source are left out, and also topics that
-came from here, so that mirrors never feed each other in a circle.
+patterns say. Topics that are themselves mirrors in the source are left out. So are topics that came
+from this cluster, so that mirrors never feed each other in a circle.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
-    """The name of a cluster's topic in a mirror."""
+    """The name that a cluster's topic has in a mirror."""
     return f"{cluster}.{topic}"
 
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
-    """The topics among `names` to mirror, unless their configs exclude them.
-
-    here: the name of our own cluster, whose mirrors in the source are not copied back.
+    """The topics among `names` that are mirrored, unless their configs exclude them. here: the name
+    of this cluster. Its mirrors in the source are not copied back.
     """
     return sorted(
         name

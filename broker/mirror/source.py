@@ -1,7 +1,8 @@
 """Follows one source cluster, inside the broker's loop.
 
-Rounds: every `mirror.metadata.interval.ms` it asks for the source's topics (`topics`), and gives a
-follower to each mirror partition that this broker leads. Between rounds the followers fetch.
+It works in rounds: every `mirror.metadata.interval.ms` it asks for the source's topics (`topics`),
+and gives a follower to each mirror partition that this broker leads. Between rounds the followers
+fetch.
 
 A turn costs nothing unless something has come or is due, so a broker that mirrors thousands of
 partitions can serve its own clients as well.
@@ -39,7 +40,8 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
-# 39 methods: one for each kind of answer of the cluster, over one set of partitions.
+# 39 methods: the cluster gives many kinds of answers, each has its method, and all of them change
+# the same partitions.
 class MirrorSource:
     """Owned by the loop; `turn` and `written` are called around the writes of each of its turns."""
 
@@ -57,7 +59,7 @@ class MirrorSource:
         self.records = 0
         self.bytes = 0
         self.broken = ""
-        """Why it follows nothing any more, after a bug of ours."""
+        """Why the source follows nothing any more, after a bug."""
         self._client = client
         self._local = local
         self._clock = clock
@@ -135,7 +137,7 @@ class MirrorSource:
         return self._deadline
 
     def give_up(self, reason: str) -> None:
-        """Stops following; what was appended stays."""
+        """Stops following. What was appended is kept."""
         self.broken = reason
         self._appended = {}
         self._waiting = {}
@@ -146,12 +148,14 @@ class MirrorSource:
         self._client.close()
 
     def lag(self, each: MirrorPartition) -> int | None:
-        """Records of a partition that the source has and we do not; None if not known."""
+        """How many records of a partition the source has and the mirror does not; None if not
+        known.
+        """
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why a followed partition does not go on; empty while it does."""
+        """Why a followed partition does not go on; empty while it goes on."""
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
@@ -164,7 +168,7 @@ class MirrorSource:
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """Up to which offset each followed partition is on disk here."""
+        """Up to which offset each followed partition is on disk in this cluster."""
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()
@@ -259,7 +263,8 @@ class MirrorSource:
                 return
             at += action.count
         if damage and fetched.tp not in self._moved:
-            # Damaged on the way or at the source: never appended, but fetched again.
+            # A batch was damaged on the way or at the source. It is never appended, but fetched
+            # again.
             self._later(each, damage, must_append=True)
         elif before is Phase.CHECKING and each.follower.phase is Phase.FOLLOWING:
             each.went_on(by_append=False)
@@ -288,7 +293,7 @@ class MirrorSource:
             self._recheck(each)
 
     def _halted(self, tp: TopicPartition, error: SkidwayError) -> None:
-        """The client has stopped fetching a partition, and waits for the next seek."""
+        """Called when the client has stopped fetching a partition, and waits for the next seek."""
         each = self.partitions.get(tp)
         if each is None or tp in self._moved or each.is_stopped:
             return
@@ -372,7 +377,7 @@ class MirrorSource:
         return self._client.high_watermarks.get(each.tp, each.watermark)
 
     def _is_current(self, each: MirrorPartition) -> bool:
-        """Whether it is still followed and its log is still the one being served."""
+        """Whether a partition is still followed, and its log is still the log that is served."""
         return (
             self.partitions.get(each.tp) is each
             and self._local.replica(each.replica.partition) is each.replica
@@ -384,7 +389,7 @@ class MirrorSource:
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
     def _seek(self, each: MirrorPartition) -> None:
-        self._remove(each)  # forgets the watermark, too: the next one is an answer to this seek
+        self._remove(each)  # this forgets the watermark: the next one answers this seek
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:
@@ -393,7 +398,7 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes sure that answers still on their way for the old position are ignored."""
+        """Makes sure that answers for the old position, which may still come, are ignored."""
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)
@@ -418,7 +423,7 @@ class MirrorSource:
             self._later(each, why, must_append=True)
 
     def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
-        """Begins again with a check, after a wait."""
+        """Lets a partition wait, then begin again with a check."""
         each.follower.interrupted()
         self._wait(each, why, must_append=must_append)
 
@@ -437,7 +442,7 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """The headers of the batches up to the first damaged one, and what is wrong with that."""
+    """The headers of the batches before the first damaged one, and what is wrong with that one."""
     headers: list[BatchHeader] = []
     try:
         for batch in batches:

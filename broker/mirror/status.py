@@ -17,16 +17,15 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""Entries listed of each kind; the counts beside them include all."""
+"""The most entries of each kind that are listed. The counts beside the lists include all."""
 
 
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
-    """The status of one source. lag: in records, of the partitions where it is known.
-
-    stopped: topics and partitions, or the whole source, that wait for an operator. waiting:
-    partitions that will be tried again. left_out: topics that are not mirrored (any more). gaps:
-    offsets that the source no longer had. group: the group whose offsets in the source are our
-    progress. All offsets are the source's.
+    """The status of one source. lag: in records, of those partitions of which it is known. stopped:
+    topics and partitions, or the whole source, that wait for an operator. waiting: partitions that
+    will be tried again. left_out: topics that are not mirrored (any more). gaps: offsets that the
+    source no longer had. group: the consumer group by whose offsets the source knows how far the
+    mirror is. All offsets are the source's.
     """
     each = list(source.partitions.values())
     cluster = source.topics.mirroring.cluster

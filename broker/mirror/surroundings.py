@@ -19,11 +19,13 @@ from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 Done = Callable[[SkidwayError | None], None]
-"""Called with the outcome of something that takes a while; None = success."""
+"""Called with the outcome of something that takes a while; None means success."""
 
 
 class Ask(Protocol):
-    """Sends a request to the broker at an address; without one, to any broker of the source."""
+    """Sends a request to the broker at an address; without an address, to any broker of the
+    source.
+    """
 
     def __call__(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None
@@ -57,7 +59,7 @@ class SourceClient(Protocol):
 
 
 class Local(Protocol):
-    """What a source may do with this broker; everything on the loop's thread."""
+    """What a source may do with this broker. Everything is called on the loop's thread."""
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""
@@ -80,7 +82,7 @@ class Local(Protocol):
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Adds a gap, durably, to those that are stored already."""
+        """Adds a gap, durably, to the gaps that are stored already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:

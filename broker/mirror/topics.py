@@ -1,7 +1,7 @@
 """The topics of one source: asks for them in rounds, and creates and extends their mirrors.
 
-`rounds` decides what to do; this module carries it out, except for the partitions, which are up to
-`source`. One request is under way at a time, and only a limited number of topics is changed at
+`rounds` decides what to do with topics and partitions. This module does it for topics, `source` for
+partitions. One request is under way at a time, and only a limited number of topics is changed at
 once.
 """
 
@@ -29,9 +29,11 @@ from skidway.kafka.protocol.describe_configs import (
 from skidway.kafka.source import CLUSTER_NAME
 
 TOPICS_A_QUESTION: Final = 100
-"""Topics whose configs are asked for in one request."""
+"""The most topics whose configs are asked for in one request."""
 CHANGES_MAX: Final = 100
-"""Topics that are created or extended at a time: this broker's clients need ZooKeeper too."""
+"""The most topics that are created or extended at a time, because this broker's clients also need
+ZooKeeper.
+"""
 
 
 _log = log.get(__name__)
@@ -40,9 +42,10 @@ _log = log.get(__name__)
 class SourceTopics:
     """Owned by its source.
 
-    is_reachable: whether the source answered the last round; None before the first. failure: why
-    the source did not answer. misnamed: why nothing is followed, if the source's own name is not
-    the configured one. not_done: topics that could not be created or examined, and why.
+    is_reachable: whether the source answered in the last round; None before the first round.
+    failure: why the source did not answer. misnamed: if the source has another name than the
+    settings give it, the reason why nothing is followed. not_done: topics that could not be created
+    or examined, and why.
     """
 
     def __init__(
@@ -59,13 +62,13 @@ class SourceTopics:
         self._ask = ask
         self._follow = follow
         self._is_asking = False
-        self._named: str | None = None  # id of the cluster whose name is known to be right
+        self._named: str | None = None  # the id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
         self._undescribed: set[TopicKey] = set()  # the source did not describe them in this round
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless an answer is still due."""
+        """Asks for the source's topics, unless an earlier answer is still due."""
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
@@ -80,10 +83,9 @@ class SourceTopics:
 
     def _compare_name(self, cluster: Cluster) -> None:
         """Goes on with the round once it is sure that the source's brokers call their cluster by
-        the name we use.
-
-        Announcements and counts carry the brokers' name for it; under another name nobody would
-        find them. Apache Kafka reports no name; if a broker reports none, our name counts as right.
+        the name that is configured here. Announcements and counts contain the brokers' name for it,
+        and under another name nobody would find them. If a broker reports no name, as Apache Kafka
+        does, the configured name counts as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)
@@ -130,7 +132,7 @@ class SourceTopics:
         self._follow(plan)
 
     def _say(self, plan: Plan) -> None:
-        """Logs once what is stopped or left out."""
+        """Logs what is stopped or left out, each thing once."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
                 _log.error("mirror_topic_stopped", topic=name, reason=reason)
@@ -139,7 +141,7 @@ class SourceTopics:
                 _log.warning("topic_not_mirrored", topic=name, reason=reason)
 
     def _change(self, name: str, work: Callable[[Done], None]) -> None:
-        """Creates or extends a topic; a failed one is tried again with the next round."""
+        """Creates or extends a topic. If this fails, the next round tries it again."""
         if len(self._changing) >= CHANGES_MAX:
             return
         self._changing.add(name)

@@ -14,17 +14,18 @@ A turn::
          -> one write per partition, answers that waited for it, begin flushes
          -> send
 
-A turn is bounded to some milliseconds of work, of which each connection gets a fair share by the
-cost of its requests (`shares`); what does not fit waits for the next turn. In this way a few
+A turn is bounded to some milliseconds of work. Each connection gets a fair share of them, by the
+cost of its requests (`shares`). What does not fit waits for the next turn. In this way a few
 clients that send requests without end do not keep the others waiting.
 
-A frame is handled where the kernel put it: in the arena, one buffer for all connections that is
-emptied at the end of each turn. Only what a turn leaves unhandled is copied (`inbound`). Batches go
-from the arena to the file with one `pwritev`; on the way out the kernel copies from the page cache
-with `sendfile`. Nothing else touches a payload.
+A frame is handled where the kernel put it: in the arena. This is one buffer for all connections,
+and is emptied at the end of each turn. Only what a turn leaves unhandled is copied (`inbound`).
+Batches go from the arena to the file with one `pwritev`; on the way out the kernel copies from the
+page cache with `sendfile`. Nothing else touches a payload.
 
 Bounds: frames (`socket.request.max.bytes`), requests of one connection that are handled and not
-answered (`queued.max.requests`), answers in memory. The loop does not read from a connection over
-one of these bounds, nor from one whose whole requests still wait for their turn. Idle connections
-are closed. A bad frame closes only its own connection; such closings are counted by reason.
+answered (`queued.max.requests`), answers in memory. The loop does not read from a connection that
+exceeds one of these bounds, nor from a connection of which whole requests still wait for their
+turn. Idle connections are closed. A bad frame closes only its own connection; such closings are
+counted by reason.
 """

@@ -1,8 +1,8 @@
 """One client's connection: requests in, answers out in the order of the requests.
 
-Each request that gets an answer has a `Slot` in the queue. An answer that must wait (a parked
-fetch, acks=all) keeps the later ones behind it, as the protocol demands. Filled slots at the front
-of the queue move to the outbox: bytes and slices of files, sent with sendmsg and sendfile.
+Each request that gets an answer has a `Slot` in the queue. If an answer must wait (a parked fetch,
+acks=all), the later answers wait as well, as the protocol demands. Filled slots at the front of the
+queue move to the outbox: bytes and slices of files, sent with sendmsg and sendfile.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from skidway.broker.network.inbound import Inbound
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
-"""Answers in memory (slices of files do not count) above which a connection is not read from."""
+"""If a connection has more bytes of answers in memory than this, it is not read from. Slices of
+files do not count.
+"""
 
 SEND_BYTES_MAX = 16 << 20
-"""Bytes sent to one connection before it is the others' turn."""
+"""How many bytes are sent to one connection before the others get their turn."""
 
 _JOIN_MAX = 64
 
@@ -28,7 +30,7 @@ _JOIN_MAX = 64
 class Slot:
     """The place of the answer to one request, or to several that are answered together.
 
-    `pieces` None = not known yet.
+    `pieces` is None until the answer is known.
     """
 
     __slots__ = ("pieces", "requests")
@@ -39,7 +41,7 @@ class Slot:
 
 
 class Connection:
-    """Owned by the loop, which tells it when the socket is ready."""
+    """Owned by the loop, which tells the connection when its socket is ready."""
 
     __slots__ = (
         "_outbox",
@@ -69,9 +71,9 @@ class Connection:
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
         self.has_more = False
-        """Whether whole requests wait, because the connection was full or its share used up."""
+        """Whether whole requests wait, because the connection was full or had used up its share."""
         self.readable = False
-        """Whether the kernel may have bytes of this connection that were not received yet."""
+        """Whether the kernel may hold bytes of this connection that were not received yet."""
         self.sent_bytes = 0
         self.interest = 0
         self.last_active = 0.0
@@ -95,7 +97,7 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is due or being sent: such a connection is not idle."""
+        """Whether an answer is due or being sent. Such a connection is not idle."""
         return bool(self._slots or self._outbox)
 
     def reserve(self) -> Slot:
@@ -106,7 +108,7 @@ class Connection:
         return slot
 
     def reserve_in(self, slot: Slot) -> None:
-        """Adds the current request to a place, which must still be the last one."""
+        """Adds the current request to a place in the queue, which must still be the last place."""
         slot.requests += 1
         self._unanswered += 1
 
@@ -127,9 +129,11 @@ class Connection:
         return True
 
     def send(self) -> bool:
-        """Sends until everything is sent (True), or the socket or this turn is full (False).
+        """Sends until everything is sent (returns True), or until the socket is full or this turn's
+        bytes are used up (returns False).
 
-        Raises OSError if the client is gone; StorageFailed, DamagedLog if a file cannot be read.
+        Raises OSError if the client is gone, and StorageFailed or DamagedLog if a file cannot be
+        read.
         """
         sent_bytes = 0
         while self._outbox:
@@ -160,7 +164,7 @@ class Connection:
         try:
             sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
         except OSError as error:
-            if error.errno in DEVICE_ERRORS:  # an error of the file: no socket gives these
+            if error.errno in DEVICE_ERRORS:  # this is an error of the file: no socket gives these
                 raise StorageFailed("read", file.path, error) from error
             raise
         if sent == piece.length:

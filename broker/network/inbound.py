@@ -3,14 +3,14 @@
     frame    int32 length, then that many bytes
 
 `Arena` is the memory that all connections receive into within one loop turn; frames in it are views
-and **valid until the turn ends**. The bytes after the last whole frame are copied out at the end of
-the turn and put before those of the next receive. In this way a stream of small frames is handled
-in large pieces, wherever the kernel cuts it. A frame that is not whole even then is assembled in
-memory of its own, into which the rest is received directly. So each byte is copied out and back at
-most once.
+and **valid until the turn ends**. At the end of the turn, the bytes after the last whole frame are
+copied out. At the next receive they are put before the new bytes. In this way a stream of small
+frames is handled in large pieces, wherever the kernel cuts it. If a frame is not whole even then,
+it gets memory of its own, into which the rest is received directly. So each byte is copied out and
+back at most once.
 
-A length that is negative or above the limit is refused before anything is allocated, and memory
-grows with what has arrived, not with what was announced.
+A length that is negative or above the limit is refused before anything is allocated. Memory is
+allocated for the bytes that have arrived, not for the length that was announced.
 """
 
 from __future__ import annotations
@@ -22,17 +22,22 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""Bytes received in one turn before its answers go out: at the smallest requests, 30 ms of work."""
+"""The most bytes that are received in one turn before its answers are sent. If all requests are of
+the smallest kind, this is 30 ms of work.
+"""
 RECEIVE_BYTES_MAX: Final = 1 << 18
-"""Bytes received at a time from a connection that is alone. With many ready connections each gets
-less, because received bytes wait in memory until it is the connection's turn."""
+"""The most bytes that are received at a time from a connection that is alone. If many connections
+are ready, less is received from each, because received bytes wait in memory until it is their
+connection's turn.
+"""
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""Memory allocated for a frame before any of its bytes have come."""
+"""How much memory is allocated for a frame before any of its bytes have come."""
 GROWTH: Final = 4
-"""Memory allocated for a frame, as a multiple of what has come of it: a frame of 1 MiB whose first
-receive brought RECEIVE_BYTES_MAX is not copied again."""
+"""How much memory is allocated for a frame, as a multiple of the bytes that have come of it. So a
+frame of 1 MiB is not copied again if its first receive brought RECEIVE_BYTES_MAX.
+"""
 
 _LENGTH = Struct(">i")
 
@@ -61,7 +66,7 @@ class Arena:
         self._at += size
 
     def reset(self) -> None:
-        """Ends the turn: all views of the buffer are invalid from here on."""
+        """Ends the turn. All views of the buffer are invalid afterwards."""
         self._at = 0
 
 
@@ -93,8 +98,10 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives once, when no whole frame is left; returns the bytes received, 0 at the end of
-        the stream. `size` bounds the space in the arena, in bytes. Raises OSError."""
+        """Receives once. Call it when no whole frame is left. Returns how many bytes were received,
+        0 at the end of the stream. `size` bounds the space in the arena, in bytes. Raises
+        OSError.
+        """
         self.keep()
         own = self._own
         if own is None:
@@ -114,7 +121,9 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, after room for the `rest` bytes that were held."""
+        """Receives into the arena, behind a place for the bytes that are held from the last
+        turn.
+        """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
             space[:rest] = self._view[:rest]
@@ -141,8 +150,8 @@ class Inbound:
     def keep(self) -> None:
         """Ends the turn: moves what was not handled out of the arena. Raises FrameTooLarge.
 
-        Whole frames that have moved once stay where they are, however many turns it takes to handle
-        them: each byte moves once.
+        Whole frames that have been moved out once are not moved again, however many turns it takes
+        to handle them. So each byte moves once.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -152,7 +161,7 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # If no frame was whole, the next receive may be small too, and would be copied again.
+            # If no frame was whole, the next receive may also be small, and would be copied again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held
@@ -166,7 +175,9 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """Enough bytes for the first frame of `held`, but at most a few times what has come."""
+        """Enough bytes for the first frame of `held`, but at most a few times the bytes that have
+        come.
+        """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]

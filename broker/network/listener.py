@@ -1,4 +1,4 @@
-"""A listening socket that survives more connections than there are descriptors."""
+"""A listening socket that goes on working if there are more connections than descriptors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
-"""Connections accepted in one turn, before other work is done."""
+"""The most connections that are accepted in one turn before other work is done."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _PASSING = (
@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # Errors of the network that waited for this connection; see accept(2).
+    # Errors of the network that accept(2) passes on for the new connection.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,
@@ -37,7 +37,9 @@ class Listener:
     """Binds at once, so that an occupied port is known early; `listen` lets clients in."""
 
     def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
-        """Raises SkidwayError if it cannot bind the address. A buffer of -1 is the kernel's."""
+        """Raises SkidwayError if it cannot bind the address. A buffer of -1 bytes means the
+        kernel's own size.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self._send_buffer = send_buffer
@@ -55,7 +57,9 @@ class Listener:
         self.host, self.port = self.socket.getsockname()[:2]
 
     def listen(self) -> None:
-        """Lets clients in. Raises SkidwayError: two may bind an address, only one may listen."""
+        """Lets clients in. Raises SkidwayError if another socket listens: two may bind an address,
+        but only one may listen.
+        """
         try:
             self.socket.listen(BACKLOG)
         except OSError as error:
@@ -96,8 +100,8 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts and closes one connection with the spare descriptor: a waiting one would wake the
-        loop again and again.
+        """Accepts and closes one connection, with the spare descriptor. If it were left waiting, it
+        would wake the loop again and again.
         """
         self.refused_count += 1
         if self._spare >= 0:
@@ -110,4 +114,4 @@ class Listener:
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            pass  # taken by another thread meanwhile; the next turn tries again
+            pass  # another thread took it meanwhile; the next turn tries again

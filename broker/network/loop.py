@@ -3,10 +3,10 @@
 It knows sockets and time. A `Service` knows what requests mean; `Shares` decides which of the ready
 connections is served next, and for how long. Other threads reach the loop by `post` only.
 
-A bug of ours costs as little as possible: in the handling of a request, it costs the connection; in
-a timer or a posted call, only that call. Both are logged with a traceback and counted. A bug at the
-end of a turn, where logs are written, ends the broker (`run` raises): its memory can no longer be
-trusted, and the next start makes it again from the files.
+A bug in the broker does as little damage as possible. In the handling of a request, it closes the
+connection; in a timer or a posted call, it ends only that call. Both are logged with a traceback
+and counted. A bug at the end of a turn, where logs are written, ends the broker (`run` raises). Its
+memory can no longer be trusted, and the next start makes it again from the files.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from skidway.kafka.protocol.pieces import Piece
 
 EVENTS_MAX = 1024
 IDLE_CHECKS = 4
-"""How often idle connections are looked for within one connections.max.idle.ms."""
+"""How many times idle connections are looked for within one connections.max.idle.ms."""
 BYTES_PER_COST = 2048
-"""Bytes that are received, or sent, at a cost of one (about a microsecond)."""
+"""How many bytes are received, or sent, at a cost of one (about a microsecond)."""
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
@@ -44,8 +44,9 @@ class Service(Protocol):
     """What the loop serves."""
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles a request, whose frame is valid until the turn ends; returns its cost in
-        microseconds, without that of receiving its bytes. Raises ProtocolError."""
+        """Handles a request, whose frame is valid until the turn ends. Returns its cost in
+        microseconds, without the cost of receiving its bytes. Raises ProtocolError.
+        """
         ...
 
     def end_turn(self) -> None:
@@ -53,7 +54,7 @@ class Service(Protocol):
         ...
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Told that a file of an answer cannot be read; the connection is closed already."""
+        """Called when a file of an answer cannot be read. The connection is closed already."""
         ...
 
 
@@ -69,7 +70,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Traffic:
-    """What happened so far; read by the metrics endpoint from its own thread."""
+    """Counts of what has happened so far. The metrics endpoint reads them from its own thread."""
 
     accepted: int = 0
     refused: int = 0
@@ -83,9 +84,9 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# 32 methods: the steps of a turn, in order, and what handlers call.
+# 32 methods: the steps of a turn, in order, and those that handlers call.
 class Loop:
-    """Runs on one thread; everything but `post` belongs to it."""
+    """The loop runs on one thread. Only that thread may call anything but `post`."""
 
     def __init__(self, clock: Clock, limits: Limits) -> None:
         self.clock = clock
@@ -104,7 +105,8 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # The only lock: a thread that posts late must not write to a descriptor already reused.
+        # The only lock. Without it, a thread that posts late could write to a descriptor that is in
+        # use for something else.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -131,7 +133,7 @@ class Loop:
         self._clients[descriptor] = ready
 
     def unwatch(self, descriptor: int) -> None:
-        """Ends what `watch_both` began; call it before you close the descriptor."""
+        """Ends what `watch_both` began. Call it before you close the descriptor."""
         if self._clients.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
@@ -149,7 +151,9 @@ class Loop:
         self._listeners = {}
 
     def post(self, action: Callable[[], None]) -> None:
-        """Runs `action` in one of the next turns; from any thread. Does nothing once closed."""
+        """Runs `action` in one of the next turns. Any thread may call this. Does nothing once
+        closed.
+        """
         with self._wake_lock:
             if self._wake >= 0:
                 self._posted.append(action)
@@ -160,7 +164,9 @@ class Loop:
         self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
 
     def call_every(self, interval_ms: float, action: Callable[[], None]) -> None:
-        """Runs `action` at every interval, first after one interval; also after it has failed."""
+        """Runs `action` at every interval, first after one interval. It goes on even if `action`
+        fails.
+        """
 
         def again() -> None:
             self.call_later(interval_ms, again)
@@ -199,12 +205,13 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # Report an error as writable too: a client that connects looks at its socket then.
+                # Report an error as writable as well, because a client that is connecting then
+                # looks at its socket.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        self._send_all()  # answers that a flush completed do not wait for others' requests
+        self._send_all()  # so that completed answers do not wait for others' requests
         self._serve()
         self._end_turn()
 
@@ -243,12 +250,14 @@ class Loop:
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # Answers that wait behind another one have filled the connection: its requests must not
-            # wake us now.
+            # Answers that wait for an earlier one have filled the connection, so its requests must
+            # not wake the loop now.
             self._listen_to(connection)
 
     def _serve(self) -> None:
-        """Serves the ready connections, each within its share, until the turn's bound."""
+        """Serves the ready connections, each within its share, until the turn's bound is
+        reached.
+        """
         shares = self._shares
         shares.begin_turn()
         while not self._arena.is_full and (connection := shares.next()) is not None:
@@ -261,7 +270,7 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles requests that a connection sent before, then the requests that one receive
+        """Handles the requests that a connection has sent already, then those that one receive
         brings.
         """
         cost = self._handle(connection, allowance) if connection.has_more else 0
@@ -281,7 +290,9 @@ class Loop:
         self._listen_to(connection)
 
     def _receive(self, connection: Connection) -> int:
-        """Receives once; returns the bytes, 0 if none came or it closed. Raises ProtocolError."""
+        """Receives once. Returns how many bytes came; 0 if none came or the connection was closed.
+        Raises ProtocolError.
+        """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
             count = connection.inbound.receive(connection.socket, self._arena, size)
@@ -296,7 +307,7 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles whole frames, within an allowance and the connection's bounds; returns their
+        """Handles whole frames, within an allowance and the connection's bounds. Returns their
         cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
@@ -348,7 +359,7 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The head of the answer is sent already, so all that is left is to close.
+            # The head of the answer is sent already, so only closing is left.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)
@@ -381,7 +392,7 @@ class Loop:
         """Closes connections on which nothing has moved for too long."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
-            # A connection that cannot send is idle too: its client does not read.
+            # A connection that cannot send also counts as idle, because its client does not read.
             stuck = connection.is_busy and not connection.has_output
             if connection.last_active < oldest and not stuck:
                 self.drop(connection, "idle")

@@ -2,15 +2,16 @@
 
 Start-time fair queueing (Goyal, Vin, Cheng 1996): each connection has a *tag*, the cost of the work
 done for it so far, and the connection with the lowest tag is next. A connection that was away comes
-back at the tag of the one served now, or at its own if that is higher: it saves nothing up, and its
-debt stays. So two connections that always have requests get one half each, by cost and not by
-number of requests, and a connection that asks now and then is served before those that flood,
-however many they are. A new connection begins one allowance behind the one served now. So a client
-that opens a connection for each request gains nothing, and nobody waits for ever.
+back with the tag of the connection served now, or with its own tag if that is higher. So it cannot
+save up a share, and it keeps a debt. So two connections that always have requests get one half
+each, by the cost of their requests and not by their number. A connection that asks now and then is
+served before those that ask without end, however many they are. A new connection begins with a tag
+that is one allowance higher than that of the connection served now. So a client that opens a
+connection for each request gains nothing, and nobody waits for ever.
 
-A turn has a bound, so that timers, other threads, writes and answers come soon. It is divided among
-the waiting connections; if these are many, the turn ends before all were served, and the next turn
-goes on with the others.
+A turn has a bound, so that timers, other threads, writes and answers come soon. The bound is
+divided among the waiting connections. If these are many, the turn ends before all were served, and
+the next turn goes on with the others.
 
 Costs are whole numbers; one is about a microsecond of work. Only their proportions matter.
 """
@@ -23,9 +24,9 @@ from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 TURN_COST: Final = 4_000
-"""The cost of a turn before its batches are written and its answers go out."""
+"""The cost that a turn may reach before its batches are written and its answers are sent."""
 ALLOWANCE_MIN: Final = 250
-"""The least allowance of a connection: a smaller one would cost more in calls than it is worth."""
+"""The least allowance of a connection. A smaller one would cost more in calls than it is worth."""
 
 Who = TypeVar("Who", bound=Hashable)
 
@@ -67,7 +68,8 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # All that stayed may have this same tag: one that comes back is served before them.
+        # All that stayed may have this same tag. A connection that comes back is served before
+        # them.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:

@@ -17,7 +17,7 @@ than half of the heap, they are removed.
 
 @dataclass(order=True, slots=True)
 class Timer:
-    """A function to be called once at a moment of the monotonic clock, in seconds."""
+    """A function that is called once, at a time of the monotonic clock (seconds)."""
 
     at: float
     number: int
@@ -62,7 +62,9 @@ class Timers:
         return max(self._heap[0].at - now, 0.0) if self._heap else None
 
     def run_due(self, now: float, call: Call = operator.call) -> None:
-        """Runs every due action with `call`; timers that these set wait for the next time."""
+        """Runs every due action with `call`. Timers that these actions set run at the next call at
+        the earliest.
+        """
         due = []
         while self._heap and self._heap[0].at <= now:
             due.append(heapq.heappop(self._heap))

@@ -1,9 +1,11 @@
-"""The partitions that this broker hosts: a log each, and how much of it may be shown.
+"""The partitions that this broker hosts. Each has a log, and an offset up to which consumers may
+see it.
 
     replica        high watermark and leader epoch of one partition
     flush_policy   when a log is flushed: pure
     hosted         all of them: the writes and flushes of a loop turn, failures, offline directories
 
 Only the *flushed* offset of a replica counts. The high watermark is the least flushed offset of the
-in-sync replicas, ours included; with one replica it is our own. It never goes back.
+in-sync replicas, this broker's included. If there is only one replica, it is this broker's flushed
+offset. It never goes back.
 """

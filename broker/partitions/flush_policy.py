@@ -1,9 +1,9 @@
 """Decides when a log is flushed. Pure.
 
-If a request waits for the flush, it begins at once, so that the request waits for one fsync and not
-for a timer. Otherwise it begins after `flush.messages` records or `flush.ms`, so that what nobody
-waits for is flushed in large pieces. At most one flush of a partition runs at a time; appends
-meanwhile are in the next one.
+If a request waits for the flush, the flush begins at once, so that the request waits for one fsync
+and not for a timer. Otherwise the flush begins after `flush.messages` records or `flush.ms`, so
+that what nobody waits for is flushed in large pieces. At most one flush of a partition runs at a
+time. What is appended meanwhile is flushed by the next one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
 
-Within a turn `touch` remembers which logs have something to write; `write` writes it to the files.
-Flushes run on the disk worker; when one is done, the high watermark moves, and the operations that
-wait for it are checked again.
+Within a turn, `touch` remembers which logs have something to write. At the end of the turn, `write`
+writes it to the files. Flushes run on the disk worker; when one is done, the high watermark moves,
+and the operations that wait for it are checked again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of opening a file, never of an fsync, so what should be synced is still there."""
+"""Errors that opening a file can give, but not an fsync. So what should be synced is still
+there.
+"""
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class FlushCounts:
-    """What flushing cost so far; read by the metrics endpoint from its own thread."""
+    """What flushing has cost so far. The metrics endpoint reads this from its own thread."""
 
     count: int = 0
     seconds: float = 0.0
@@ -71,7 +73,9 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition; operations that wait for it are checked, and find out."""
+        """Stops serving a partition. Operations that wait for it are checked, and so learn of
+        it.
+        """
         replica = self.replicas.pop(partition, None)
         if replica is not None:
             replica.served = False
@@ -99,11 +103,12 @@ class HostedPartitions:
                 self.flush_if_due(replica)
 
     def flush_if_due(self, replica: Replica) -> None:
-        """Begins a flush if the policy says so, else sets a timer to ask again."""
+        """Begins a flush if the policy says so; otherwise sets a timer to ask again."""
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        # Rounded, because a timer that is due would find 49.9999 ms and wait again.
+        # This is rounded, because otherwise a due timer might find that 49.9999 ms have passed, and
+        # wait again.
         waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,
@@ -117,7 +122,7 @@ class HostedPartitions:
             self._set_timer(replica, since)
 
     def flush_all(self, idle: Callable[[], None]) -> None:
-        """Flushes every log, then calls `idle`; for the clean stop."""
+        """Flushes every log, then calls `idle`. The clean stop uses this."""
         self._idle.append(idle)
         for replica in list(self.replicas.values()):
             if replica.log.unflushed_messages and not replica.log.flush_running:
@@ -125,7 +130,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def storage_failed(self, failure: StorageFailed) -> None:
-        """Takes a log directory offline, unless the failure is a passing one."""
+        """Takes a log directory offline, unless the failure may pass."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:
@@ -182,7 +187,7 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # Whatever the error: the pages may be gone, and a second fsync might succeed
+                # Whatever the error is, the pages may be gone, and a second fsync might succeed
                 # without them.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
@@ -199,7 +204,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def _give_up(self, replica: Replica, error: Exception) -> None:
-        """Stops a partition after a bug of ours: we do not know what of it is on disk."""
+        """Stops a partition after a bug, because nobody knows which part of it is on disk."""
         self.flushes.unfinished += 1
         _log.error("flush_not_finished", exc=error, partition=str(replica.partition))
         if replica.served:

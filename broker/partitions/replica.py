@@ -1,7 +1,7 @@
 """One partition as its leader sees it: log, leader epoch, high watermark.
 
-The high watermark moves when a flush is done (ours, later a follower's). Consumers read below it;
-an acks=all request is answered when it has passed the batch.
+The high watermark moves when a flush is done. Consumers read only what lies before it. A request
+with acks=all is answered when it has passed the request's batch.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Replica:
     followers: dict[int, LogPosition] = field(default_factory=dict)
     high_watermark: LogPosition = field(init=False)
     served: bool = True
-    """False once the partition is dropped, for those who still have a reference."""
+    """False once the partition is dropped, for code that still has a reference to it."""
     flush_timer: bool = False
-    """Whether a timer is set that asks again whether to flush."""
+    """Whether a timer is set that will ask again whether to flush."""
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed
@@ -42,7 +42,9 @@ class Replica:
         return self.high_watermark.offset
 
     def check_insync(self) -> None:
-        """Raises NotEnoughReplicas if acks=all needs more in-sync replicas, ours included."""
+        """Raises NotEnoughReplicas if there are fewer in-sync replicas, this one included, than
+        acks=all needs.
+        """
         found, needed = 1 + len(self.followers), self.log.config.min_insync_replicas
         if found < needed:
             raise NotEnoughReplicas(
@@ -50,11 +52,11 @@ class Replica:
             )
 
     def advance(self) -> bool:
-        """Moves the high watermark to what all in-sync replicas have flushed; returns whether it
-        moved.
+        """Moves the high watermark to the offset that all in-sync replicas have flushed; returns
+        whether it moved.
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            return False  # a follower that came back into sync may stand below it for a while
+            return False  # a follower that came back into sync may be lower for a while
         self.high_watermark = least
         return True

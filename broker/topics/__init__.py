@@ -7,6 +7,6 @@
     hosting         follows ZooKeeper's topics, and serves the partitions assigned to this broker
     administration  topics created, extended, altered, deleted
 
-ZooKeeper is the truth. `broker.catalog` is replaced whenever ZooKeeper changes and otherwise stays
-as it was, so the data path goes on while ZooKeeper is away.
+ZooKeeper is the truth. `broker.catalog` is replaced whenever ZooKeeper's content changes. While
+ZooKeeper is away it does not change, so produce and fetch go on.
 """

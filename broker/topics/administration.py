@@ -9,9 +9,9 @@ A crash is harmless because of the order of the steps:
              its directory; a partition *with* state whose directory is missing has lost data, so it
              is stopped and reported, and does not begin again at offset 0
 
-A topic may be deleted and recreated under its name while its partitions are still being made:
-therefore late results are matched by topic id. A topic that we deleted never comes back through a
-catalog whose reading began before the deletion.
+A topic may be deleted and recreated under its name while its partitions are still being made.
+Therefore results that come late are matched by topic id. A topic that this broker deleted never
+comes back through a catalog whose reading began before the deletion.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Topics(Hosting):
                 done(outcome)
                 return
             found = self.catalog.topics.get(topic.name)
-            # Its settings may have been altered meanwhile: the catalog has the current ones.
+            # The topic's settings may have been altered meanwhile. The catalog has the current
+            # ones.
             now = topic if found is None or found.topic_id != topic.topic_id else found
             known = dict(now.partitions)
             for number, each in assignment.items():
@@ -149,7 +150,9 @@ class Topics(Hosting):
         self.session.submit(work, marked)
 
     def _ready(self, name: str, topic_id: uuid.UUID, done: Done) -> None:
-        """Calls `done` once all partitions of a topic that are ours are served."""
+        """Calls `done` once all partitions of a topic that are assigned to this broker are
+        served.
+        """
         if any(each.topic == name for each in self._preparing):
             self._when_ready.setdefault(topic_id, []).append(done)
         else:

@@ -1,7 +1,8 @@
-"""Changes a topic's settings. Pure: the caller reads, changes and writes them conditionally.
+"""Changes a topic's settings. The functions are pure; the caller reads the settings, and writes the
+changed ones conditionally.
 
-The settings that a mirror writes (`mirror.*`) say where its bytes come from, so nobody changes them
-by hand, and they stay when all others are replaced.
+The settings that a mirror writes (`mirror.*`) say where its bytes come from. So nobody may change
+them by hand, and they are kept when all other settings are replaced.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Change(NamedTuple):
 
 
 def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """The wanted settings, and those of a mirror. Raises ConfigRefused, ChangeRefused."""
+    """The wanted settings, and the known settings that a mirror wrote. Raises ConfigRefused,
+    ChangeRefused.
+    """
     kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
     changes = [
         Change(name, ConfigOperation.SET, value)
@@ -46,7 +49,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
 def altered(
     known: Mapping[str, str], changes: Sequence[Change], inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings after some changes; `inherited` has the values of those not set.
+    """The settings after some changes. `inherited` has the values of the settings that the topic
+    does not set.
 
     Raises ConfigRefused for values that a topic cannot have, ChangeRefused for senseless changes.
     """

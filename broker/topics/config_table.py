@@ -29,12 +29,16 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _READER = re.compile(r"[^/\0,\s]{1,249}")
 
 Check = Callable[[str], str | None]
-"""What is wrong with a value, in words that follow its name; None if nothing."""
+"""What is wrong with a value, in words that can follow the setting's name; None if nothing is
+wrong.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """One setting of a topic; `default` as Kafka would print it, if no broker key gives it."""
+    """One setting of a topic. `default`: its value if no broker key gives one, as Kafka would print
+    it.
+    """
 
     name: str
     type: ConfigType
@@ -66,7 +70,7 @@ def one_of(*choices: str) -> Check:
 
 
 def compression(text: str) -> str | None:
-    """Only `producer`: the broker compresses nothing again."""
+    """Allows only `producer`, because the broker compresses nothing again."""
     if text == "producer":
         return None
     return (
@@ -82,7 +86,7 @@ def fraction(text: str) -> str | None:
 
 
 def readers(text: str) -> str | None:
-    """Names of groups, as they are in ZooKeeper's paths."""
+    """Allows names of groups that can be used in ZooKeeper's paths."""
     for name in elements(text):
         if _READER.fullmatch(name) is None or name in (".", ".."):
             return f"must be names of groups, without '/' and spaces, not {name!r}"

@@ -18,8 +18,10 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""A longer value could be set (flexible versions) but never described again; and all settings of a
-topic are in one node in ZooKeeper, which takes 1 MB."""
+"""The longest value of a setting. With flexible versions a client could set a longer value, but no
+answer could contain it. And all settings of a topic are in one node in ZooKeeper, which takes 1
+MB.
+"""
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
     "segment.bytes": "segment_bytes",
@@ -41,7 +43,7 @@ _LOG_FIELDS: Final = {
 
 
 def refusal(configs: Mapping[str, str | None]) -> str | None:
-    """What is wrong with a topic's settings, in a sentence; None if nothing."""
+    """What is wrong with a topic's settings, in a sentence; None if nothing is wrong."""
     for name, value in configs.items():
         known = TOPIC_CONFIGS.get(name)
         if known is None:
@@ -57,7 +59,7 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """The settings that a log acts on; values that this version does not understand are ignored."""
+    """The settings that a log acts on. Values that this version does not understand are ignored."""
     found: dict[str, Any] = {}
     for name, attribute in _LOG_FIELDS.items():
         value = configs.get(name)

@@ -1,9 +1,9 @@
 """Follows the topics in ZooKeeper, and hosts the partitions that are assigned to this broker.
 
-`apply` takes over a new catalog: it makes a log for each new partition, leads it, and takes out
-partitions that are gone. At the start, `load` does the same with the partitions in the log
-directories. A directory that belongs to no known topic, or whose partition is assigned to another
-broker (see `skidway.broker.handover`), is set aside, never deleted.
+`apply` takes over a new catalog: it makes a log for each new partition, begins to lead the
+partition, and stops serving partitions that are gone. At the start, `load` does the same with the
+partitions in the log directories. A directory that belongs to no known topic, or whose partition is
+assigned to another broker (see `skidway.broker.handover`), is set aside, never deleted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class Hosting:
         return configs.log_config(self._defaults, topic.configs)
 
     def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
-        """Opens our partitions at the start, on the calling thread. Raises SkidwayError."""
+        """Opens this broker's partitions when it starts, on the calling thread. Raises
+        SkidwayError.
+        """
         deleting = self.catalog.deleting
         for partition, each in self._ours(found).items():
             topic = self.catalog.topics[partition.topic]
@@ -95,7 +97,9 @@ class Hosting:
         self.apply(self.catalog)
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
-        """The partitions that are ours; sets the others aside. Raises StateRefused."""
+        """The partitions that belong to this broker. Sets the directories of the others aside.
+        Raises StateRefused.
+        """
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
         for partition, each in found:
@@ -145,7 +149,7 @@ class Hosting:
         }
 
     def _learn(self, topic: Topic) -> None:
-        """Acts at once on what we wrote to ZooKeeper, without waiting for a watch."""
+        """Acts at once on what this broker wrote to ZooKeeper, without waiting for a watch."""
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
 
     def _remember_deleted(self, topic_id: uuid.UUID) -> None:
@@ -154,7 +158,9 @@ class Hosting:
             del self._deleted[next(iter(self._deleted))]
 
     def _without_deleted(self, catalog: Catalog) -> Catalog:
-        """The catalog without topics that we deleted; a newer topic of the same name stays."""
+        """The catalog without the topics that this broker deleted. A newer topic of the same name
+        is left in.
+        """
         late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
         if not late:
             return catalog
@@ -171,7 +177,8 @@ class Hosting:
 
         def removed(outcome: SkidwayError | None) -> None:
             if outcome is not None:
-                # The mark stays, so no topic can get the name before the deletion is complete.
+                # The mark is left in ZooKeeper, so no topic can get the name before the deletion is
+                # complete.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, ignore))
             done(outcome)
 
@@ -229,7 +236,9 @@ class Hosting:
         )
 
     def _prepare(self, topic: Topic, numbers: list[int]) -> None:
-        """Makes the logs of new partitions, then writes to ZooKeeper that we lead them."""
+        """Makes the logs of new partitions, then writes to ZooKeeper that this broker leads
+        them.
+        """
         partitions = [TopicPartition(topic.name, number) for number in numbers]
         self._preparing.update(partitions)
         missing = [
@@ -247,7 +256,7 @@ class Hosting:
             if error.errno in DEVICE_ERRORS:
                 self._partitions.storage_failed(error)
             self._tell(topic, error)
-            # The topic exists: try again until a directory can take its partitions.
+            # The topic exists, so try again until a directory can take its partitions.
             self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
@@ -263,7 +272,7 @@ class Hosting:
             known = self.catalog.topics.get(topic.name)
             gone = known is None or known.topic_id != topic.topic_id
             if isinstance(outcome, SkidwayError) and not gone:
-                # The topic is still ours; try again until ZooKeeper is back.
+                # The topic still exists, so try again until ZooKeeper is back.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
@@ -281,7 +290,9 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions whose topic was deleted while they were made, or replaced by another."""
+        """Drops partitions whose topic was deleted, or replaced by another one, while they were
+        made.
+        """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
         self._tell(topic, SkidwayError(f"Topic '{topic.name}' was deleted."))
@@ -292,10 +303,9 @@ class Hosting:
             done(error)
 
     def _lead_again(self) -> None:
-        """Begins a new leader epoch after an unclean stop, at the start, on the calling thread.
-
-        Unflushed records may be gone, and new records get their offsets: the epoch tells them
-        apart.
+        """Begins a new leader epoch if the last stop was not clean; called when the broker starts,
+        on the calling thread. Unflushed records may be gone, and new records then get their
+        offsets. The epoch tells the two apart.
         """
         for partition in sorted(self._logs.unclean & set(self._logs.logs)):
             topic = self.catalog.topics[partition.topic]
@@ -310,10 +320,13 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it. While the broker registers again after a lost session it
-    is missing in ZooKeeper, and must not send its own clients away because of that."""
+    """The catalog with this broker in it. While the broker registers again after a lost session, it
+    is missing in ZooKeeper. It must not send its own clients away because of that.
+    """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome: no client waits for a deletion that a start or a retry completes."""
+    """Ignores the outcome, because no client waits for a deletion that a start or a retry
+    completes.
+    """
