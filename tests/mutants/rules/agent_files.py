@@ -252,9 +252,9 @@ MUTANTS = (
     Mutant(
         "generations of while the agent was down are taken for history",
         "agent/files/look.py",
-        """        return min(first, now_ms) - SLACK_MS
+        """        return min(first, now_ms)
 """,
-        """        return now_ms - SLACK_MS
+        """        return now_ms
 """,
         ("tests/unit/agent/files/test_rotations.py::test_rotations_while_the_agent_was_down",),
     ),
@@ -304,9 +304,9 @@ MUTANTS = (
     Mutant(
         "the time since the last look is that of a clock which can be set",
         "agent/files/look.py",
-        """            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
+        """            return min(place.looked_ms, now_ms - elapsed_ms)
 """,
-        """            return place.looked_ms - SLACK_MS
+        """            return place.looked_ms
 """,
         ("tests/unit/agent/files/test_rotations.py::test_a_clock_that_was_set_back_hides_nothing",),
     ),
