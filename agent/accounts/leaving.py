@@ -34,16 +34,16 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Leaving:
     """Owns the last words of the topics.
 
-    left: by topic, the last word, if it is the topic's newest seal. It is durable, or this turn's
-    transaction makes it durable. done: topics whose last word was said after the agent started, and
-    whose files have shown nothing new since that last word.
+    left: by topic, the last word, if it is the topic's newest seal. The last word is durable, or
+    this turn's transaction makes it durable. done: topics whose last word was said after the agent
+    started, and whose files have shown nothing new since that last word.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # by topic: its count of doubts at its last word
+        self._at_rest: dict[str, int] = {}  # by topic: the count of doubts at the last word
         self._kept: set[str] = set()
 
     @property
@@ -109,8 +109,8 @@ def obstacles(
     files: Iterable[TrackedFile],
     unreadable: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Yields why these topics have no last word yet: a sentence for each file, or one for the
-    topic.
+    """Yields sentences that say why these topics have no last word yet: one sentence for each file,
+    or one for the whole topic.
     """
     of_topic: dict[str, list[TrackedFile]] = {topic: [] for topic in topics}
     for tracked in files:
