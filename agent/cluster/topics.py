@@ -17,8 +17,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch got an offset that is not higher than an offset acknowledged before. Then the
-    log was replaced.
+    """Whether a batch got an offset that is not higher than an offset acknowledged before. If so,
+    the log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
