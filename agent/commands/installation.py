@@ -42,8 +42,8 @@ mkdir -p /etc/skidway && {{ test -e /etc/skidway/agent.yml || {{
 
 
 def snippet(wheels: Path) -> str:
-    """The commands that install from a directory of wheels. The directory may exist on the host
-    only.
+    """The commands that install from a directory of wheels. The directory may exist only on
+    the host where the commands will run.
 
     Raises UsageError for a directory that exists here and has no wheels.
     """

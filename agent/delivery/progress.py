@@ -124,8 +124,8 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: intents, what to count, and files with their earlier
-    positions.
+    """What one checkpoint passed: the intents, the counts of their records, and the files, each
+    with the position that it had before.
     """
 
     def __init__(self) -> None:

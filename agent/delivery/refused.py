@@ -147,8 +147,8 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, and decides about each record of which enough is known;
-        never waits.
+        """Takes what the brokers have sent, and decides about each record as soon as enough is
+        known; never waits.
         """
         if not self._searching and self._asked:
             self._begin(now)

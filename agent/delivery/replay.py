@@ -43,12 +43,12 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether no intent that was made before the agent started waits any more."""
+        """Whether all intents that were made before the agent started are sent or handed on."""
         return not self._waiting and not self._later
 
     @property
     def can_go_on(self) -> bool:
-        """Whether an intent still waits that is not put off."""
+        """Whether any intent still waits, apart from those that are put off."""
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
