@@ -110,7 +110,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the search before, and reads from these floors on."""
+        """Forgets the previous search, and reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -136,8 +136,8 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether all that the search can find out about these partitions is known, even if other
-        partitions do not answer.
+        """Whether the search has found out all that it can about these partitions. Other
+        partitions need not have answered.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
@@ -163,8 +163,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: nothing new that was sent before the agent started can
-        arrive any more.
+        """Takes what has arrived. is_past: whether it is too late for the arrival of anything
+        that was sent before the agent started.
         """
         if self.is_over:
             return
