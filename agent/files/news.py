@@ -47,7 +47,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges the losses of files of one topic that were lost at the same time for the same
+    """Merges losses if their files belong to one topic and were lost at the same time for the same
     reason.
     """
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
