@@ -140,7 +140,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes.put_meta("number", 0)  # an epoch has its own numbers and chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
-        changes.put_left({})  # last words are of the old epoch
+        changes.put_left({})  # last words belong to the old epoch; the new epoch has no seal yet
         state.commit(changes)
         state.close()
         return (

@@ -123,7 +123,7 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # the intents that this search looks for
-        # by file: the records gathered last, and before them the count of news at that moment
+        # by file: the count of news at the last gathering, and the records gathered then
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided

@@ -163,8 +163,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: whether it is too late for the arrival of anything
-        that was sent before the agent started.
+        """Takes what has arrived. is_past: whether anything that was sent before the agent
+        started can no longer arrive.
         """
         if self.is_over:
             return

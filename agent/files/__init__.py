@@ -2,7 +2,7 @@
 
 host        what the agent asks of the operating system; tests have a host of their own
 operating_system  implements `host` with the calls of this machine
-birth_times when an inode was made: shows whether another file has got a file's inode
+birth_times when an inode was made: tells whether a new file has got a deleted file's inode
 patterns    which paths a source's patterns match
 directories what a look has listed
 generations names that rotation gives
@@ -25,8 +25,9 @@ births      how file ids begin, and
 endings     how they end
 host_files  the owners of all that is known, in one value
 recognition what a file found on the host is: new, the same, a copy, another one, rewritten
-tracking    a look: turns the files that lie there or are gone into news about file ids; like
-            recognition and reading, it reports which files were cut or vanished, and why
+tracking    a look: decides which file ids begin or end, by the files that lie there and those
+            that are gone; like recognition and reading, it reports which files were cut or
+            vanished, and why
 sighting    what a look found, and for which source
 unopened    files that were found and could not be opened yet
 unreadable  what could not be looked into, by name

@@ -24,8 +24,8 @@ least STILL_S, and for at least STILL_FACTOR times the time that passed until it
 """
 
 CLOCK_SET_S: Final = 5.0
-"""If the clock's time moved by an amount that differs this much from the time that has passed, the
-clock was set.
+"""The clock counts as set if its time moved by this much more, or this much less, than the time
+that has really passed.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
@@ -106,8 +106,8 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether the file id may be forgotten. It may if no new copy can appear any more: such a
-        copy would have to be compared with the file.
+        """Whether the file id may be forgotten, because no new copy of the file can appear any
+        more. A new copy would have to be compared with the file.
         """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately

@@ -62,8 +62,8 @@ def generation(name: str) -> Generation | None:
 
 
 def copied_from(path: str) -> Iterator[str]:
-    """The paths of the logs that the file at `path` may be a copy of. Its name begins with the
-    log's name.
+    """The paths of the logs that the file at `path` may be a copy of. The file's name begins with
+    the log's name.
 
     `app.log.1` may be a copy of `app.log`. `app-1.log` is no copy of `app.log`: if a pattern
     matches both, it is the log of another worker.
@@ -87,7 +87,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of `name` after which only parts follow that mark a generation."""
+    """Each beginning of `name` whose rest consists only of parts that mark a generation."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

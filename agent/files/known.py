@@ -42,7 +42,7 @@ class KnownFiles:
         """
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
-        self._moved_to.pop((tracked.birth.key, None), None)  # `tracked` has this inode now
+        self._moved_to.pop((tracked.birth.key, None), None)  # the inode was given to this one
         self.copies.remember(tracked)
 
     def next_serial(self) -> int:
