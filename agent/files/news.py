@@ -36,7 +36,7 @@ class News:
         self.set_apart.append(apart)
 
     def may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
-        """Notes that bytes of a file may have been delivered already, as bytes of another one."""
+        """Notes that bytes of a file may have been delivered already, as bytes of another file."""
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
