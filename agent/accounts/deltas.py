@@ -40,8 +40,8 @@ class Deltas:
         """previous: looks up the last deltas of buckets. sums, losses: what the state holds and no
         delta contains yet.
         """
-        # Seven arguments, because after a restart the earlier counts keep their numbers and
-        # buckets.
+        # Seven arguments, because an agent that was restarted goes on with the numbers, buckets
+        # and counts that it had before.
         self._sender = sender
         self._mail = mail
         self._previous = previous

@@ -218,7 +218,7 @@ def derived_schema(source: SourceSettings) -> str:
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
-    # Only regex is left, which has a pattern: json needs a schema
+    # Only the regex parser comes here, and it has a pattern: json needs a schema
     assert source.parser.pattern is not None
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None

@@ -1,7 +1,7 @@
 """Handles intents that cannot be sent again as they were: finds out which of their records the
 brokers have, then decides what is done with the others.
 
-    asked  -> search     what the brokers have of them (search has the rules of waiting)
+    asked  -> search     which of their records the brokers have (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like what was acknowledged
     missing, bytes here  sent under a new intent by the present program, with the same settings and
@@ -438,8 +438,8 @@ class Inquiry:
         elif is_whole:
             intent = whole
         else:
-            # If the part's bytes are gone, it gets the CRC of the whole intent, so that no bytes
-            # prove it.
+            # If the part's bytes are gone, the part gets the CRC of the whole intent. So no bytes
+            # can prove the part.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

@@ -96,8 +96,8 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why the intent cannot be replayed, whatever the file's bytes are; None if only its bytes
-        can prevent it.
+        """Why the intent cannot be replayed even if the file's bytes are unchanged. None if only
+        changed or missing bytes can prevent the replay.
         """
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"

@@ -264,8 +264,8 @@ class History:
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
         """Whether a file was made after the file at the path, so that it was not rotated from
-        there. Nobody can tell if the clock was set back, or if the file at the path is an old file
-        that came from another path.
+        there. If the clock was set back, or if the file at the path is an old file that came from
+        another path, nobody can tell, and the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None

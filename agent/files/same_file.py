@@ -1,7 +1,7 @@
 """Whether the file at a path is a known file. Pure.
 
-An inode's number proves little: the kernel gives a deleted file's number to the next one. Evidence,
-the strongest first:
+An inode's number proves little: the kernel gives a deleted file's number to the next file.
+Evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
