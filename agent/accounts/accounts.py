@@ -55,8 +55,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts that the state kept. If the state's buckets have another size than
-        the settings', first puts those counts into deltas of their own.
+        """Takes over the counts that the state kept. If the state's bucket size is not that of
+        the settings, first puts those counts into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)

@@ -67,7 +67,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds parts of intents that were made before the agent started, and then divided."""
+        """Adds the parts of divided intents. The intents were made before the agent started."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
