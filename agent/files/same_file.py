@@ -1,11 +1,11 @@
 """Whether the file at a path is a known file. Pure.
 
-An inode's number proves little: the kernel gives a deleted file's number to the next one. Evidence,
-the strongest first:
+An inode's number proves little: the kernel gives a deleted file's number to the next file.
+Evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
-    it was held open since: its inode cannot be another's                 same
+    the known file was held open all the time, so it kept its inode       same
     the device has another number: it must lie where it lay, and have     same, else other
     the bytes that were read
     both times of birth are known, and are equal                          same
