@@ -46,7 +46,7 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
 FORGET_AFTER_S = 3600.0
-"""Seconds between two searches for closed files; those that are gone from the host are
+"""Seconds between two searches for closed files. A closed file that is gone from the host is
 forgotten.
 """
 
@@ -83,7 +83,7 @@ class Tracker:
         )
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
         self._now_ms = 0  # the time of this look
-        self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
+        self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
         self.linked_directories: frozenset[str] = frozenset()
         """The directories of files to which links lead. Only a watch on these directories reports
         the files' events.
@@ -140,7 +140,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # this note is older than the last read
+                tracked.changed_ns = None  # this time was noted before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -176,7 +176,9 @@ class Tracker:
         self._endings.end(tracked)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends the id of a file that is another one now; see `Recognition.replace`."""
+        """Ends a file id, because its file is no longer the file that was read; see
+        `Recognition.replace`.
+        """
         self._recognition.replace(tracked, reason, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
@@ -186,7 +188,7 @@ class Tracker:
     def find_again(self, tracked: TrackedFile) -> bool:
         """Whether a file lies somewhere, though it is not where it was at the last look.
 
-        Notes the new place. Raises OSError if that cannot be known.
+        Notes the new place. Raises OSError if nobody can know whether there is one.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)

@@ -54,5 +54,7 @@ class UnopenedFile(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path at which a pattern finds it; for a rotated file, the path before."""
+        """The path at which a pattern finds the file; for a rotated file, its path before the
+        rotation.
+        """
         return self.base or self.found.path
