@@ -365,7 +365,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # the replay checks its promised bytes first
+            return  # the replay checks the file's promised bytes first
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
@@ -388,7 +388,7 @@ class Tracker:
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # the reader opens it, which has its size measured
+                self._known.on_growth(tracked)  # when the reader opens it, its size is measured
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):

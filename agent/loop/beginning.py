@@ -57,8 +57,8 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """What a starting agent writes: the cluster, the time of its first start with each new topic,
-    and the removal of rows that are not needed any more.
+    """What a starting agent writes: the cluster, and for each new topic the time at which the agent
+    first started with it. Rows that are not needed any more are removed.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -122,8 +122,8 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """By topic: the time (ms) of its last seal, or else of the first start with it. Files that
-    changed after that time may be unknown.
+    """By topic: the time (ms) of its last seal. If it has no seal, the time when the agent first
+    started with the topic. Files that changed after that time may be unknown.
     """
     found = state.since()
     for name, topic in state.topics().items():

@@ -26,10 +26,10 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
-    """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap. With
-    their starts and ends as offsets, an array is made whose elements are the slices and, between
-    them, the bytes between two slices. To take every other element of this array is the cheapest
-    way to cut many slices out of one buffer.
+    """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap.
+    Their starts and ends become the offsets of an array, so the elements of the array are, by
+    turns, a slice and the bytes up to the next slice. To take every other element of this array is
+    the cheapest way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:
