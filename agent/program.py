@@ -2,8 +2,8 @@
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of it. The threads of watchdog and of the metrics only hand values over, or read
-them.
+One thread does all of it. Beside it, watchdog's thread only hands values over, and the metrics'
+thread only reads values.
 """
 
 from __future__ import annotations

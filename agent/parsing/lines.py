@@ -17,8 +17,8 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
     least, most = int(terminators.min()), int(terminators.max())
     if least != most or least == 0:
         return slices(data, frames.first, frames.content_end)
-    # All records have the same terminator, and its bytes occur nowhere else, so they can be removed
-    # everywhere.
+    # All records have the same terminator. Its bytes occur nowhere else, so every occurrence of
+    # these bytes can be removed.
     values = data.replace(b"\n" if least == 1 else b"\r\n", b"")
     bounds = np.zeros(len(frames) + 1, np.int32)
     np.cumsum(frames.content_end - frames.first, out=bounds[1:])
