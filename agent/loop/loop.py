@@ -13,7 +13,7 @@ acknowledged; then the checkpoint passes the intent.
 There is one loop, in one thread. It owns every part that keeps something; `parts` makes these
 parts. Nothing is sent until the transaction with its intent is durable. If the disk is full, the
 loop keeps the transaction unchanged and tries it again. Until the transaction succeeds, the loop
-gathers nothing new, and sends nothing that the transaction promises.
+gathers nothing new, and does not send what the transaction promises.
 """
 
 from __future__ import annotations

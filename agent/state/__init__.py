@@ -12,5 +12,5 @@ The rows that decide what is read or sent again have a checksum, because SQLite 
 pages, but not changed values.
 
 A full disk is no damage. The transaction is rolled back, kept in memory, and tried again. Until it
-succeeds, nothing is read, and nothing is sent that the transaction promises.
+succeeds, nothing is read, and nothing that the transaction promises is sent.
 """

@@ -58,8 +58,8 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: of the delta or seal. file: the file id that the message
-    announces.
+    """A row of the outbox. number: the number of the delta or seal in it. file: the file id that
+    the message announces.
     """
 
     id: int
@@ -182,8 +182,8 @@ class StateDatabase:
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """By bucket: the number of the last delta that names it. Buckets that no delta names are
-        left out.
+        """By bucket: the number of the last delta that names the bucket. Buckets that no delta
+        names are left out.
         """
         found: dict[BucketKey, int] = {}
         statement = (
