@@ -127,8 +127,8 @@ class StateDatabase:
         """The intents that the checkpoint has not passed, in the order in which they were made.
 
         If an intent was divided, its parts have higher sequence numbers than the intents of later
-        bytes. So the intents of each file are sorted by their bytes. Together they take the places
-        that their sequence numbers have among all intents.
+        bytes. So within each file, intents come in the order of their bytes, not of their numbers.
+        The places that a file's intents have in the list are those of their numbers.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

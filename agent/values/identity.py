@@ -8,8 +8,8 @@ The bytes are the proof. Three pieces of evidence are kept, all made of bytes th
     marks         (position, CRC-32C of everything before it), denser towards the end
 
 The fingerprint and the guard are checked before anything is read. If one of them does not match,
-the file is another one. It gets a new id, and the marks tell from which position on its bytes are
-new.
+the file is not the file that was read. It gets a new id, and the marks tell from which position on
+its bytes are new.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROOF_BYTES: Final = 1 << 20
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 Read = Callable[[int, int], bytes]
-"""(count, position) -> at most `count` bytes of the file from the position on."""
+"""A function of (count, position): at most `count` bytes of the file from the position on."""
 
 
 def new_id() -> int:
@@ -128,8 +128,8 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """The highest mark whose prefix the file still has. The positions of `marks` must rise. Reads
-    up to there only.
+    """Finds the highest mark whose prefix the file still has. The positions of `marks` must rise.
+    Reads the file only as far as this takes.
     """
     position = crc = 0
     proven = Mark(0, 0)
