@@ -156,8 +156,8 @@ class Changes:
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes what `put_touched` set. The bucket size or the epoch is new, so no delta names
-        any of the new buckets yet.
+        """Deletes all numbers that `put_touched` set. The bucket size or the epoch is new, so no
+        delta names any of the new buckets yet.
         """
         self._do("DELETE FROM touched", ())
 

@@ -3,9 +3,9 @@
 The newer state may have sent what lies after the copy's positions, under the same file ids. If the
 host's logs were restored as well, other bytes may lie after these positions now. So each file that
 is still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
-count as new lines. If the new epoch touches a bucket before its first seal, the audit calls the
-bucket unknown. What the copy had promised of such a file is read again. The counts in the copy are
-not published again, because the newer state has published them.
+count as new lines. If the new epoch touches a bucket before the epoch's first seal, the audit calls
+the bucket unknown. What the copy had promised of such a file is read again. The counts in the copy
+are not published again, because the newer state has published them.
 
 A finished file keeps its file id, because a newer file id may already have its inode. What was
 promised of such a file is handled as after any crash. If the bytes still have their CRC, they are

@@ -149,7 +149,9 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that a mark gives, and whether bytes after it may also be those that were read."""
+    """The proof that a mark gives. It also says whether the file's beginning is still the same; if
+    so, bytes after the mark may also be those that were read.
+    """
     if size < fingerprint.length:
         same = size > 0
     else:
@@ -161,8 +163,9 @@ def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
     """The marks with one more at the end. If there are too many, some are dropped, so that the gaps
     between them double towards the start of the file.
 
-    If there are more than MARKS_MAX, the mark is dropped whose neighbours lie closest together in
-    proportion to its distance from the end.
+    If there are more than MARKS_MAX, one mark is dropped. For each mark, the distance between its
+    two neighbours is divided by the mark's own distance from the end. The mark with the lowest
+    result is dropped.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)
