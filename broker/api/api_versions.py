@@ -25,7 +25,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers with the versions of all APIs; never reads the body of an unknown version."""
     answers, version, body = broker.api_versions_answers, exchange.version, exchange.body
     if version not in api_versions.VERSIONS:
-        version, body = _UNKNOWN_VERSION, _UNREAD  # all unknown versions get one answer
+        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to all of them
     kept = answers.get(version, body)
     if kept is None:
         kept = api_versions.answer(version, broker.api_ranges, _refusal(exchange))

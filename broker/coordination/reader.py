@@ -34,8 +34,8 @@ class CatalogReader:
         self._coordinator = coordinator
         self._changed = changed
         self._topics: dict[str, Topic] = {}
-        # Kazoo's thread fills it, and the session's thread empties it. This needs no lock, because
-        # each deque operation is atomic.
+        # Kazoo's thread fills `_stale`, and the session's thread empties it. No lock is needed,
+        # because each operation of a deque is atomic.
         self._stale: deque[str] = deque()
         self._watches: dict[str, Callable[[Any], None]] = {}
 
@@ -50,7 +50,9 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # their watches have fired and will not fire again
+            self._stale.extend(
+                stale
+            )  # the watches of these names have fired and will not fire again
             raise
 
     def _read(

@@ -39,7 +39,7 @@ class TopicExists(SkidwayError):
 
 
 class TopicGone(SkidwayError):
-    """The topic is not there any more, or is another one of the same name."""
+    """The topic is not there any more; a new topic may have its name."""
 
 
 class TooManyGaps(SkidwayError):
@@ -59,11 +59,12 @@ def cluster_id(coordinator: Coordinator) -> str:
 def register(
     coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
 ) -> int:
-    """Registers the broker, after the session of a predecessor has ended; returns its epoch.
+    """Registers the broker, after the session of a predecessor has ended; returns the broker's
+    epoch.
 
-    If the predecessor has the same directory id, it is dead, because this broker holds the
-    directory's lock. Then its node is deleted at once. Raises SkidwayError if another broker keeps
-    the id for longer than `wait_s`.
+    If the predecessor has the same directory id, the predecessor is dead, because this broker holds
+    the directory's lock. Then the predecessor's node is deleted at once. Raises SkidwayError if
+    another broker keeps the id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
