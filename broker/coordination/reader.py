@@ -50,9 +50,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(
-                stale
-            )  # the watches of these names have fired and will not fire again
+            self._stale.extend(stale)  # the watches of these have fired and will not fire again
             raise
 
     def _read(

@@ -7,7 +7,7 @@ during a job, the job ends within the session's timeout, because every wait in
 `skidway.coordination` is bounded.
 
 After a session was lost, and as soon as there is a new session, the broker registers again and
-reads the whole catalog. It tries both until they succeed.
+reads the whole catalog. It repeats both until they succeed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ to ZooKeeper (`coordination.consumers` has the layout) before anybody is told of
   has two assignments, and a commit from an older generation than the group's is refused.
 * A commit is answered when its transaction is done. The nodes are those of Kafka 0.8, which
   Skidway's own consumers also use. So a group can change from one kind of consumer to the other,
-  and reads on where it was.
+  and reads on where it had stopped.
 * A group has members of one kind at a time. A consumer that registers in ZooKeeper
   (`skidway.consumer`) does so in a transaction that fails while a generation with members is
   stored; the broker stores a generation with members in a transaction that fails while a consumer
