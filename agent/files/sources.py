@@ -1,4 +1,6 @@
-"""Which source a path belongs to, by its patterns and by the path before rotation. Pure."""
+"""Which source a path belongs to: the source's patterns match the path, or the path before
+rotation. Pure.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ class Views:
     def member(
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
-        """The log of which a name in the directory is a generation; None if the name itself is
+        """Says of which log a name in the directory is a generation. None if the name itself is
         meant or excluded.
         """
         paths = [os.path.join(each, name) for each in self.directories]
@@ -116,8 +118,8 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """What a path was rotated from, as a member of its source; None if the path itself is meant or
-    excluded.
+    """The log from which a path was rotated, and its source, as a `Member`. None if the path itself
+    is meant or excluded.
     """
     directory, name = os.path.split(path)
     said = generation(name)

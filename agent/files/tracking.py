@@ -120,7 +120,7 @@ class Tracker:
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
-        """Calls this for each file that may have something to read."""
+        """Sets the function that is called for each file that may have something to read."""
         self._known.on_growth = call
 
     def load(
@@ -283,7 +283,7 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, which no pattern leads to; an empty one is looked at again
+        """Handles a generation, to which no pattern leads. An empty generation is looked at again
         later.
         """
         found, base = sighting.found, sighting.meant

@@ -75,7 +75,7 @@ def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
     """Partitions without a floor. Before a starting agent sends anything, it asks the cluster for
-    the ends of their logs, which become their floors.
+    the ends of these partitions' logs. The ends become the floors.
 
     If the state has unsettled intents, there are no such partitions: records of these intents may
     lie before the ends, so the logs must be read from their beginning.
@@ -98,8 +98,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """The offset from which each partition is read when records of intents are looked for; all
-    other partitions are read from offset 0 on.
+    """By partition: its floor, the offset from which it is read when records of intents are looked
+    for. Partitions without a floor are read from offset 0 on.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())

@@ -1,7 +1,7 @@
-"""Reads the catalog from ZooKeeper: first all of it, then the nodes of which the watches say that
-they have changed. A watch tells only once that a node has changed, and reading the node sets the
-watch again. So no change is missed, and a node that changes twice between two reads is read once.
-If a read fails half-way, the next one reads the changed nodes again.
+"""Reads the catalog from ZooKeeper: first all of it, then only the nodes that have changed, as the
+watches tell. A watch tells only once that a node has changed, and reading the node sets the watch
+again. So no change is missed, and a node that changes twice between two reads is read once. If a
+read fails half-way, the next one reads the changed nodes again.
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since it was read; returns the number of deleted
-    offsets. If offsets were committed or members joined since it was read, they are kept, and so is
-    the group.
+    offsets. If offsets were committed or members joined since the group was read, the offsets or
+    members are kept, and so is the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
