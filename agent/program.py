@@ -309,8 +309,8 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Runs turns until the shutdown. Then settles everything promised, but for a short time at
-        most. Also returns when topics were made again. In this case nothing more is settled,
+        """Runs turns until the shutdown. Then settles everything promised, but takes a short time
+        at most. Also returns when topics were made again. In this case nothing more is settled,
         because the brokers would take the batches for the new topic, and the agent would count the
         batches for the old topic.
         """

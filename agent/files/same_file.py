@@ -82,10 +82,10 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     """Whether a file that has `count` bytes of another one is a copy of it.
 
     births: when the original was born, and when the other file was. is_in_place: the original lies
-    where it was born, whole or truncated. So a younger file cannot have been renamed from there by
-    a rotation. If the original is not in place, the other file may be the next log of a program
-    whose logs are alike. Then the agent reads the other file. If the two files share many bytes,
-    the agent declares that these bytes may be delivered twice.
+    where it was born, whole or truncated. So a younger file under a name that rotation gives cannot
+    have been renamed from there. If the original is not in place, the other file may be the next
+    log of a program whose logs are alike. Then the agent reads the other file. If the two files
+    share many bytes, the agent declares that these bytes may be delivered twice.
     """
     original, other = births
     if original is None or other is None:

@@ -185,7 +185,7 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """Returns which of the nodes `offsets`, and of the nodes above them, do not exist.
+    """Of the nodes `offsets` and of the nodes above them, returns those that do not exist.
 
     To save requests, all partitions of a group and topic are listed with one request, and so are
     all existing groups.
