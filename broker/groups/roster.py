@@ -60,7 +60,7 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request cannot come from this member. If it can, returns None, and the member is no
+        """Returns an error if no member has these ids. Otherwise returns None, and the member is no
         longer `unheard`.
         """
         if instance_id is not None:
@@ -68,8 +68,8 @@ class Roster:
             if current is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
-                # The stored id may be older than the request's id, so nobody is fenced until the
-                # stored member has sent something.
+                # After a restart, the stored member id may be older than the request's member id.
+                # So the request is fenced only if the stored member has sent something.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:
