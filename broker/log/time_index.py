@@ -65,7 +65,7 @@ class TimeIndex:
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets unsaved entries from an offset on, whose append did not happen."""
+        """Forgets the unsaved entries for `offset` and later, whose batches were not written."""
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:
             tail.pop()
