@@ -62,9 +62,7 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
-        """(last offset of a batch, its position) of the newest entry. If there is no entry, (base
-        offset, 0).
-        """
+        """(last offset, position) of the batch in the newest entry; (base offset, 0) if none."""
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:

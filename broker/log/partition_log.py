@@ -316,7 +316,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        self._unflushed.append(old)  # even if it is flushed, its indexes are not
+        self._unflushed.append(old)  # its indexes are not flushed, even if its records are
         self.segments.append(new)
         self._index_full = False
         self._index_room = 0
