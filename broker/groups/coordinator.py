@@ -60,8 +60,8 @@ class Groups(HostedGroups):
         """Answers when the next generation begins, or at once with an error.
 
         The error is INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate
-        through ZooKeeper. If such a consumer registers after the broker has looked for them, the
-        generation is not stored.
+        through ZooKeeper. If such a consumer registers after the broker has looked for such
+        consumers, the generation is not stored.
         """
         self.counts.joins += 1
 

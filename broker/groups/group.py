@@ -171,7 +171,8 @@ class Group:
             self._complete_if_joined(now)
 
     def stored(self, now: float, number: int, error: ErrorCode | None) -> None:
-        """The group that `Store` asked to store is durable, or storing it failed.
+        """Called when the `Store` with this number is done. error: why the group could not be
+        stored; None if the group is durable.
 
         INCONSISTENT_GROUP_PROTOCOL: the group has consumers that coordinate through ZooKeeper.
         """

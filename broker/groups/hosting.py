@@ -121,7 +121,9 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called now and then: forgets groups without members, and stores unstored ones again."""
+        """Called now and then. Of the groups without members, stores those whose record in
+        ZooKeeper is out of date, and forgets those that were not used for a while.
+        """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
             group = hosted.group

@@ -106,7 +106,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # also if an exception follows
+        groups, self._looking = self._groups, False  # a later exception must not leave it True
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
@@ -160,7 +160,7 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Carries out a verdict. It does not delete what was changed after the look."""
+    """Carries out a verdict. Does not delete anything that was changed after the look."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

@@ -14,7 +14,7 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""One in so many descriptors is for segments. The others are for clients and everything else."""
+"""One of every `_SHARE` descriptors is for segments, the others for clients and all other uses."""
 
 
 class Holder(Protocol):

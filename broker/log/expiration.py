@@ -64,7 +64,8 @@ def expire(
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                each.roll(now_ms)  # a later look deletes the old segment
+                # A later look deletes the old segment, when the name of the new file is durable.
+                each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)
         except StorageFailed as error:

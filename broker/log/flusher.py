@@ -77,7 +77,7 @@ class Flusher:
             work, done = item
             outcome = timed(work)
             self._post(_bound(done, outcome))
-            del item, work, done  # closes the descriptors that the work held
+            del item, work, done  # closes the work's descriptors before the next item comes
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:

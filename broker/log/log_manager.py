@@ -225,8 +225,9 @@ class LogManager:
             error = OSError(errno.EIO, "every log directory is offline")
             done(StorageFailed("create", self.directories[0].path, error))
             return
-        # If a topic was recreated, the checkpoint files may still name its old log. Then they are
-        # written first, so that after a crash the new log is not opened with the old log's offsets.
+        # If a topic was recreated, the checkpoint files may still name its old log. Then these
+        # files are written first, so that after a crash the new log is not opened with the old
+        # log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -369,7 +370,7 @@ class LogManager:
         """Writes both checkpoint files of every directory in the background.
 
         Afterwards, `done` is called on the loop. It gets the directories whose checkpoint files
-        could not be written; in all others, the offsets at the time of this call are durable.
+        could not be written. In the other directories, the current offsets are durable.
         """
         self._checkpoints.write(self._contents, done)
 

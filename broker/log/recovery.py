@@ -48,8 +48,8 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""How many segments with records may follow a cut and be set aside. Between two flushes the broker
-never writes into more segments. So if more segments follow, a crash cannot be the reason.
+"""The most segments with records that may follow a cut and be set aside. Between two flushes, the
+broker never writes more of them. So if more follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)

@@ -76,7 +76,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Report that the source no longer has the last batch of the mirror's log, so that the two
+    """Report that the source no longer has the last batch of the mirror's log, so that this batch
     cannot be compared. Then seek `position`.
     """
 

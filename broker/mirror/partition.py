@@ -78,7 +78,7 @@ class MirrorPartition:
 
     @property
     def was_taken_back(self) -> bool:
-        """Whether the log end differs from the log end after the last append."""
+        """Whether the log no longer ends where it ended after the last append."""
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:

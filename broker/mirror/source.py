@@ -225,7 +225,7 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Looks at the high watermark to find out that the source has no batch at the offset
+        """Looks at the high watermark to find out whether the source has no batch at the offset
         sought. The client does not report answers without batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)

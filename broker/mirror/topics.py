@@ -64,7 +64,7 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # the id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
-        self._undescribed: set[TopicKey] = set()  # no description came in this round
+        self._undescribed: set[TopicKey] = set()  # topics not described in this round
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:

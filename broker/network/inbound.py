@@ -121,8 +121,8 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, but leaves the first `rest` bytes of `space` free. Then copies
-        the bytes that were held since the last turn there.
+        """Receives into the arena, behind the first `rest` bytes of `space`. Then copies the bytes
+        that were held since the last turn into these first bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
