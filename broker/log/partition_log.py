@@ -9,7 +9,7 @@ into the active segment with one `pwritev`. If that fails, the log takes back ev
 since the last write: offsets, index entries, producers. An offset that `append` gave out is
 therefore valid only once `written` has passed it.
 
-`begin_flush` says what to fsync, and `finish_flush` notes that this is durable; between the two
+`begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done; between the two
 calls the loop goes on appending. This class starts no thread and knows no connection.
 """
 

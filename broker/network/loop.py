@@ -270,8 +270,8 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles the requests that a connection has sent already, then those that one receive
-        brings.
+        """Handles the requests of a connection that were received earlier. Then receives once and
+        handles the requests that came.
         """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full

@@ -1,8 +1,8 @@
 """All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
 
 Within a turn, `touch` remembers which logs have something to write. At the end of the turn, `write`
-writes it to the files. Flushes run on the disk worker; when one is done, the high watermark moves,
-and the operations that wait for it are checked again.
+writes the appends to the files. Flushes run on the disk worker; when one is done, the high
+watermark moves, and the operations that wait for it are checked again.
 """
 
 from __future__ import annotations
