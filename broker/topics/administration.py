@@ -1,4 +1,5 @@
-"""Creates, extends, alters and deletes topics; `hosting` serves this broker's partitions of them.
+"""Creates, extends, alters and deletes topics. `hosting` serves the partitions that are on this
+broker.
 
 A crash is harmless because of the order of the steps:
 
@@ -57,7 +58,9 @@ class Topics(Hosting):
         self, name: str, assignment: Mapping[int, tuple[int, ...]], settings: Mapping[str, str],
         done: Done,
     ) -> uuid.UUID:  # fmt: skip
-        """Creates a topic from a checked request; returns its id. `done` is called once usable."""
+        """Creates a topic from a checked request, and returns the topic's id. Calls `done` once the
+        topic is usable.
+        """
         topic_id = uuid.uuid4()
         self._creating.add(name)
 
