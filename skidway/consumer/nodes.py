@@ -97,7 +97,7 @@ def read_token(data: bytes) -> int:
 
 
 def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
-    """The readers of a registered consumer with their topics; none if it cannot be parsed."""
+    """The readers of a registered consumer, each with its topics; empty for unreadable content."""
     subscription = _object(data).get("subscription")
     if not isinstance(subscription, dict):
         return {}
