@@ -24,7 +24,7 @@ T = TypeVar("T")
 class NotOwned(SkidwayError):
     """This reader does not own the partition now: another reader owns it, or soon will.
 
-    The other reader receives again the records that were read here and not committed.
+    Records that were read here and not committed are delivered again, to the other reader.
     """
 
 
@@ -32,11 +32,11 @@ class Stream:
     """Iterate a stream on one thread. A record counts as done when the next one is requested.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
-    mixed; each goes on where the last one stopped.
+    mixed; each continues after the last record that was handed out.
     """
 
     def __init__(self, reader: StreamReader, *, timeout_ms: int | None) -> None:
-        """Called by `Consumer`. timeout_ms: its consumer_timeout_ms."""
+        """Called by `Consumer`. timeout_ms: the setting consumer_timeout_ms."""
         self._reader = reader
         self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
         self._lock = threading.RLock()
@@ -113,7 +113,7 @@ class Stream:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the stream reads what the newest view of the group assigns to it."""
+        """Whether the stream reads every partition that the newest assignment gives it."""
         return self._reader.is_settled
 
     def position(self, tp: TopicPartition) -> int:
