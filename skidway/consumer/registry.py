@@ -221,7 +221,7 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Learns from a refusal whether an offset node exists. Makes its parent if that is missing."""
+        """Learns from a refusal whether an offset node exists. Makes a parent that is missing."""
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
         elif not isinstance(refusal.error, NoNodeError):

@@ -83,7 +83,7 @@ class Stream:
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
-            # These records are not done yet, so no partition may be released in between.
+            # The records in `found` are not done yet, so no partition may be released here.
             record = self._next_row(may_turn=not found)
             if record is not None:
                 found.append(record)
@@ -109,7 +109,8 @@ class Stream:
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are read now. Any thread may call it."""
-        return sorted(list(self._reader.readings))  # noqa: C414 (one step: others may add to it)
+        # `list` copies in one step, because another thread may add a partition meanwhile.
+        return sorted(list(self._reader.readings))  # noqa: C414
 
     @property
     def is_settled(self) -> bool:

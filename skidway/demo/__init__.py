@@ -8,7 +8,7 @@
     kills         for each kill -9 a sentence: what the program had in hand, and what was lost
     tiers         how full each tier is, as a table
     display       progress: updated in place on a terminal, else line by line
-    flow          the steps of both kinds: start, fill, cut-off, drain, load, verdict
+    flow          the steps of both kinds of demo: start, fill, cut-off, drain, load, verdict
     trial         the default kind: a million lines, and kills
     summary       the table of counts, the verdict and the hints at the end
     cli           `skidway demo`

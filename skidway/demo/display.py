@@ -14,8 +14,8 @@ from typing import TextIO
 
 PLAIN_FIRST_S = 10.0
 PLAIN_GROWTH = 1.5
-"""The factor by which each pause between two plain states is longer than the one before. With it
-the output of a slow machine is hardly longer than that of a fast one."""
+"""Each pause between two plain states is longer than the previous pause by this factor. So a slow
+machine prints hardly more lines than a fast machine."""
 REDRAWN_EVERY_S = 0.5
 
 

@@ -1,8 +1,9 @@
 """The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
 start    ZooKeeper, both brokers, registry, audit, counters, agent
-         (quick: also a first load, so that Spark writes a log to tail; for the other see `trial`)
-cut-off  writes down up to which size each file counts; the agent reads no further
+         (the quick kind also runs a first load, so that Spark writes a log to tail; `trial` has
+         the other kind)
+cut-off  writes down the size up to which each file counts; the agent reads no further
 drain    waits until every byte is acknowledged or set apart, and mirrored
 load     loads everything that is left
 verdict  the audit's report once the newest bucket is old enough, and a recount of the files
@@ -122,8 +123,9 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. Also counts the bytes before the lowest position at which a
-    known id of the file begins, because earlier ids settled them."""
+    """Bytes with these fates, by file. A file may have several ids in the ledger, which begin at
+    different positions. The bytes before the lowest of these positions are also counted: earlier
+    ids, which are no longer in the ledger, settled those bytes."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -135,7 +137,7 @@ def settled(
 
 # More than 25 methods: one for each step of the demo, in order.
 class Demo:
-    """The quick demo, and base class of the default demo. As a context manager it ends all
+    """The quick demo, and base class of the default demo. Leaving its `with` block ends all
     processes."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
