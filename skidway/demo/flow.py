@@ -68,8 +68,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate. Lost and uncertain bytes are counted over all files, bytes with other
-        fates only over the files that were tailed in this run."""
+        """Bytes by fate. Lost and uncertain bytes of all files are counted. Bytes with other fates
+        are counted only for the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -181,7 +181,7 @@ class Demo:
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:
-        """Fills the pipeline; here with the programs' own logs, and a first load."""
+        """Fills the pipeline. In the quick demo the programs' own logs and a first load fill it."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()
@@ -191,7 +191,7 @@ class Demo:
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
-        """Stops the agent and writes down up to which size every file is to be read."""
+        """Stops the agent. Writes down for every file the size up to which it is to be read."""
         self.supervisor.stop("agent")
         read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
         self.outcome.sizes = {
@@ -213,7 +213,7 @@ class Demo:
         self.display.say("every byte is acknowledged and mirrored; a load brings the rest to HDFS")
 
     def load(self) -> None:
-        """Runs a load until it has succeeded."""
+        """Runs one load to its end. Raises ProgramFailed if the load fails."""
         self.begin_load()
         while not self.load_ended():
             self.supervisor.check()
@@ -291,8 +291,8 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. good: the exit statuses that are no
-        error."""
+        """Runs a `skidway` command and returns its output. good: the exit statuses that
+        do not count as failure."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()
