@@ -139,7 +139,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; -1 without a producer id. The sequence may have wrapped to 0."""
+        """Sequence of the last record; -1 without a producer id. It may have wrapped to 0."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return next_sequence(self.base_sequence, self.last_offset_delta)
