@@ -11,8 +11,8 @@ A crash is harmless because of the order of the steps:
              is stopped and reported, and does not begin again at offset 0
 
 A topic may be deleted and recreated under its name while its partitions are still being made.
-Therefore results that come late are matched by topic id. A topic that this broker deleted never
-comes back through a catalog whose reading began before the deletion.
+Therefore results that come late are matched by topic id. If this broker began to read a catalog
+before it deleted a topic, the catalog does not bring the topic back.
 """
 
 from __future__ import annotations

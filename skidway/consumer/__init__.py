@@ -17,7 +17,7 @@ Reading order:
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
     share           what a reader owns: its steps in the group, its positions and commits
-    reader          one reader at work: it fetches its share, and hands it out
+    reader          one reader at work: fetches records of its share, and hands them out
     stream          one reader, on the thread that iterates it
     consumer        the public interface
     administration  groups seen from outside: list, describe, reset

@@ -1,7 +1,7 @@
 """Decides what one reader of a group does next: look who is registered, release, claim.
 
-Pure: `next_step` says what to do now; the other methods take the outcome of a step, and what
-watches report. `share` carries the steps out, and keeps these rules:
+Pure: `next_step` says what to do now; the other methods take the outcomes of steps and the reports
+of watches. `share` carries the steps out, and keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * `Release` means: stop handing out, then commit and remove the owner node in one transaction.

@@ -15,5 +15,6 @@
 
 The demo starts the same programs with the same configuration files as an operator would, and
 imports none of them. At the cut-off it writes down path and size of every tailed file. The verdict
-covers exactly those bytes. A second run in the same folder goes on where the first one stopped.
+covers exactly the bytes of each file up to that size. A second run in the same folder goes on where
+the first one stopped.
 """

@@ -1,8 +1,8 @@
 """What the demo prints while it runs: events, one below the other, and the current state.
 
 On a terminal the state stands below the newest event and is redrawn in its place. In a file or a
-pipe the state is one plain line from time to time, if it has changed, without carriage returns and
-escape codes.
+pipe, the state is one plain line, without carriage returns and escape codes. This line is printed
+from time to time, if it has changed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
 The writer writes all the time. When the first records arrive, a load begins. While Spark starts,
-agent, broker and counter are killed one after the other, each while data is on its way through it.
-The loader is killed while it loads. A killed program is started again at once. A kill is over when
-the interrupted work is done: the agent's checkpoint has passed it, or it is counted, or loaded.
+agent, broker and counter are killed one after the other, each while it has data in hand. The
+loader is killed while it loads. A killed program is started again at once. A kill is over when the
+interrupted work is done: the agent's checkpoint has passed it, or it is counted, or loaded.
 """
 
 from __future__ import annotations
