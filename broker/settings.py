@@ -388,7 +388,7 @@ class BrokerSettings:
 
     def advertised(self, port: int) -> Endpoint:
         """The address for clients. `port` is the port that the broker has bound. Without
-        advertised.listeners the address is never `localhost`, because clients then try ::1.
+        advertised.listeners the host is never `localhost`, because clients try ::1 for that name.
         """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")

@@ -211,8 +211,8 @@ class Coordinator:
         self.client.exists_async(path).rawlink(answered)
 
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
-        """Does all operations that `build` adds to kazoo's transaction, or none. path: the
-        path that error messages name.
+        """Does all operations that `build` adds to kazoo's transaction, or none. Error messages
+        name `path`.
 
         Returns the result of each operation; if nothing was done, an exception for each. The
         request is sent only once: after Unreachable it may or may not have been done.

@@ -45,8 +45,8 @@ _log = log.get(__name__)
 
 
 class Hosting:
-    """The catalog, and the partitions on this broker. Only the loop uses this object. The subclass
-    `Topics` changes topics.
+    """The catalog, and the partitions on this broker; owned by the loop. The subclass `Topics`
+    changes topics.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be set. before: the earlier committed offset,
+    """An offset that was set, or would be set. before: the offset that was committed before,
     None if there was none."""
 
     topic: str

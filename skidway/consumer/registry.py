@@ -71,8 +71,8 @@ class GroupRegistry:
         """Registers a consumer. Raises GroupCoordinated if a broker has members of the group.
 
         The transaction also checks the broker's record of the group, and writes to the parent node.
-        A broker that stores members of the group checks the parent node. So if a consumer and a
-        broker do this at the same time, only one of them succeeds.
+        A broker that stores members of the group checks the parent node. So if a consumer registers
+        while a broker stores members, only one of the two succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):

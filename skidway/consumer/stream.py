@@ -109,7 +109,7 @@ class Stream:
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are read now. Any thread may call it."""
-        # `list` copies in one step, because another thread may add a partition meanwhile.
+        # Another thread may add a partition at any time, so `list` copies them in one step first.
         return sorted(list(self._reader.readings))  # noqa: C414
 
     @property

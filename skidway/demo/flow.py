@@ -1,8 +1,8 @@
 """The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
 start    ZooKeeper, both brokers, registry, audit, counters, agent
-         (the quick kind also runs a first load, so that Spark writes a log to tail; `trial` has
-         the other kind)
+         (the quick kind also runs a first load, so that Spark writes a log to tail; the module
+         `trial` has the default kind)
 cut-off  writes down the size up to which each file counts; the agent reads no further
 drain    waits until every byte is acknowledged or set apart, and mirrored
 load     loads everything that is left

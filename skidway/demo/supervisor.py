@@ -153,8 +153,8 @@ class Supervisor:
         self.kill(name)
 
     def close(self) -> None:
-        """Stops every program. The program that was started first is stopped last, because an agent
-        would wait for a broker that is gone."""
+        """Stops every program, in the reverse of the order in which they were first started. In
+        another order, an agent could wait for a broker that is gone."""
         for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
         for number, before in self._before.items():

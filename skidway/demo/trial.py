@@ -98,7 +98,7 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # a file gets the same numbers from the summary
+        if self.display.is_terminal:  # in a file, the summary shows these numbers
             self.idle(now=True)
         self.display.end_state()
 

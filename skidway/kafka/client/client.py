@@ -57,9 +57,9 @@ class Client:
     ) -> None:
         """bootstrap: host:port, several separated by commas. Raises UsageError if it is malformed.
 
-        refused_timeout_ms: when a request gives up if connections are refused and no broker has
-        answered any request yet. This time is short if a person waits. None: the request gives up
-        after the request timeout, as after any other failure.
+        refused_timeout_ms: a request gives up after this time if connections are refused and no
+        broker has answered any request yet. The time is short if a person waits. None: the request
+        gives up after the request timeout, as after any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms

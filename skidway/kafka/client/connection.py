@@ -82,7 +82,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        self._silent: deque[tuple[int, int]] = deque()  # (_written_bytes when it is sent, ticket)
+        # requests without a response: (_written_bytes once the request is sent, ticket)
+        self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
         self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative
