@@ -5,9 +5,10 @@ the batches to the owner. Only one fetch is open to a leader at a time, and none
 that leader wait to be taken. So at most one response per leader is held in memory. Partitions take
 turns at the front of the requests, because a broker fills a response from the front.
 
-The owner gets whole batches, from the batch that contains the position on. A partial last batch is
-dropped and fetched again. The next position is after the last whole batch, so nothing is skipped,
-and nothing comes twice. Offsets may be missing between two batches if the log was compacted.
+The owner gets whole batches. The first is the batch that contains the position. A partial last
+batch is dropped and fetched again. The next position is after the last whole batch, so nothing is
+skipped, and nothing comes twice. Offsets may be missing between two batches if the log was
+compacted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REST_S_MAX = 0.1
 """A fetch names all partitions of a leader. If there are many of them and few bytes came, the next
 fetch waits a little. Otherwise client and broker would look at all partitions for each small
 batch."""
-RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # how far max_bytes grows for one larger batch
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # the highest max_bytes, for one large batch
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
