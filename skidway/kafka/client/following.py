@@ -19,9 +19,9 @@ events, and at `next_deadline`::
     wait_at_most_until(source.next_deadline)
 
 Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response. To
-compare the last batch below its log end with the source (docs/delivery.md: has the source
-diverged?), a mirror first seeks to log end offset - 1. The first batch that it gets contains that
-offset.
+check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its own
+log with the source. It first seeks to its log end offset - 1; the first batch that it gets contains
+that offset.
 
 `Connection` offers the same without sockets: it takes bytes by `space` and `received`, shows bytes
 by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.
@@ -47,7 +47,8 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""A loop with an open fetch always calls more often than this, unless it stood still."""
+"""If no call came for longer than this, the loop stood still: with an open fetch, a loop that runs
+calls more often."""
 
 
 class Turn(NamedTuple):
@@ -63,7 +64,7 @@ class Turn(NamedTuple):
 class LoopClient:
     """Fetches raw batches and sends requests, without ever waiting."""
 
-    # More than six arguments: Kafka's settings by their names, and parts that tests replace.
+    # It has more than six arguments: Kafka's settings, and the parts that tests replace.
     def __init__(
         self,
         bootstrap: str,
@@ -99,7 +100,7 @@ class LoopClient:
         self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        # number of the session's answers at the last turn; -1 makes a turn due
+        # how many answers the session had delivered at the last turn; -1 makes a turn due
         self._seen_count = -1
 
     @property
@@ -150,8 +151,8 @@ class LoopClient:
     def ask(self, call: Call, address: Address | None = None) -> int:
         """Sends a request to a broker, by default to any that can be reached. Returns its ticket.
 
-        The answer comes with a later turn: a response, or an error (after `Disconnected`, ask
-        again).
+        A later turn returns the answer: a response or an error. If the error is `Disconnected`, the
+        caller should ask again.
         """
         now = self._clock.monotonic()
         if address is None:
@@ -214,8 +215,8 @@ class LoopClient:
     def _now(self) -> float:
         """Monotonic seconds. Marks all readings as interrupted if the last call was long ago.
 
-        Then the loop or the whole machine stood still: answers in the sockets may be old, and the
-        next fetch may read another topic of the same name.
+        A long time without a call means that the loop or the whole machine stood still. Answers in
+        the sockets may be old, and the next fetch may read another topic of the same name.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

@@ -65,7 +65,8 @@ class Metadata:
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader. If it is unknown, notes to ask again."""
+        """The address of a partition's leader. If the leader is unknown, the next `advance` asks
+        for it."""
         address = self.cluster.leader(tp)
         if address is None:
             self.want(tp.topic)
@@ -78,7 +79,7 @@ class Metadata:
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def mark_stale(self) -> None:
-        """Notes to ask again: an answer has shown that a leader has changed."""
+        """Makes a request for metadata due: an answer has shown that a leader has changed."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
@@ -87,8 +88,8 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """A broker that can be asked now: a connected one if there is one, else the next of the
-        known brokers in turn."""
+        """A broker that can be asked now. A connected broker is preferred; without one, the known
+        brokers take turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:
