@@ -1,7 +1,7 @@
 """Encodes columns as a batch's records, without a Python object per record.
 
-The varints of all records are written side by side into a matrix, whose used bytes are then cut out
-row by row. Arrow joins them with keys, values and headers.
+The varints of all records are written into a matrix with one row for each record. The used bytes of
+each row are then cut out. Arrow joins these bytes with the record's key, value and headers.
 """
 
 from __future__ import annotations

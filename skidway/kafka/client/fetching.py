@@ -335,7 +335,8 @@ def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview],
     """The whole batches that reach a position, and the position after them.
 
     A batch is bad if it is damaged, or if offsets do not rise. If whole batches come before the
-    bad one, only those are returned. If none does, CorruptBatch is raised.
+    bad one, only those are returned, and the next call finds the bad one. If none does,
+    CorruptBatch is raised.
     """
     found: list[memoryview] = []
     end = position

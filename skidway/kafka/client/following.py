@@ -18,10 +18,11 @@ events, and at `next_deadline`::
     for answer in turn.answers: ...                             # .ticket, .response or .error
     wait_at_most_until(source.next_deadline)
 
-Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response. To
-check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its own
-log with the source. It first seeks to its log end offset - 1; the first batch that it gets contains
-that offset.
+Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response.
+
+To check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its
+own log with the source. It first seeks to its log end offset - 1; the first batch that it gets
+contains that offset.
 
 `Connection` offers the same without sockets: it takes bytes by `space` and `received`, shows bytes
 by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.

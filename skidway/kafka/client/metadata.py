@@ -65,7 +65,7 @@ class Metadata:
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader. If the leader is unknown, the next `advance` asks
+        """The address of a partition's leader. If the leader is unknown, `advance` will ask
         for it."""
         address = self.cluster.leader(tp)
         if address is None:
@@ -121,8 +121,8 @@ class Metadata:
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """Takes the answer to another request. What it says about a topic replaces what was known
-        of that topic; other topics stay as they were."""
+        """Takes the answer to a metadata request that this object did not send. The answer's
+        topics replace the known topics of the same names; other topics stay as they were."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
 

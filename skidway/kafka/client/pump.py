@@ -37,7 +37,7 @@ class FetchPump:
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
             picture.mark_stale()
-        picture.advance(session, now)  # before the plan, so that the plan uses new metadata
+        picture.advance(session, now)  # first, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.FETCH, now)

@@ -40,8 +40,8 @@ A broker
 --------
 ::
 
-    for frame in ...:                          # memoryview without the length: our broker cuts
-        header, body = read_request_header(frame)            # them in skidway.broker.network
+    for frame in ...:              # a memoryview without the length, from skidway.broker.network
+        header, body = read_request_header(frame)
         # header.api_key, .api_version, .correlation_id, .client_id
         ...
         sock.send(response_frame(header, encode(response, header.api_version)))
@@ -58,10 +58,10 @@ A broker
 
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, even for an unsupported version
 (v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
-care of this. A request closes its connection, and no other, if its key is unknown, its version was
-not offered, or its body is refused. Produce 0-2 is the exception: it is answered, with
-UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because librdkafka
-leaves trailing bytes after one kind of request.
+care of this. If a request has an unknown key, a version that was not offered, or a body that is
+refused, the broker closes the connection that brought it. Produce 0-2 is the exception: the broker
+answers UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because
+librdkafka leaves trailing bytes after one kind of request.
 
 A client
 --------
