@@ -2,7 +2,7 @@
 
     gzip     any gzip stream
     snappy   xerial framing (what Kafka's Java client writes) or one raw block (others)
-    lz4      LZ4 frames of independent blocks: Java refuses linked ones
+    lz4      LZ4 frames of independent blocks: Java refuses linked blocks
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
 Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims.

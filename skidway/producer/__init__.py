@@ -22,7 +22,7 @@ the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `se
 raises BufferFull after `max.block.ms`. A batch that the broker finds too large is halved and sent
 again, down to a single message; only that message's future gets the error. Retriable errors are
 retried without limit, because a batch that expires could leave a hole before later batches. `flush`
-and `close` report sends that are not delivered within their timeout.
+and `close` raise an error if sends are not delivered within the timeout of the call.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic. available: partitions that have a leader; all partitions if none has one."""
+    """A topic. available: partitions that have a leader; all partitions if there is no leader."""
 
     partitions: int
     available: tuple[int, ...]

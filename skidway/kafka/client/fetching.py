@@ -299,7 +299,7 @@ class Fetching:
         fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
         reading.place = place
         self._ready.append(_Ready(place[0], reading.generation, end, fetched))
-        self._readings[tp] = self._readings.pop(tp)  # the next fetch names it last
+        self._readings[tp] = self._readings.pop(tp)  # the next fetch names it after the others
 
     def _refused(
         self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float

@@ -1,15 +1,15 @@
 """A client inside another loop: for mirrors, which run in a broker's loop.
 
 Nothing here waits, provided that the resolver does not wait for brokers' names. The loop supplies a
-`Watcher` on its own epoll, and passes the events of that epoll on. It calls `turn` after the
-events, and at `next_deadline`::
+`Watcher` on its own epoll, and passes that epoll's events to the client. It calls `turn` after
+the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
     source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # the checkpoint is the log end
 
     for fd, readable, writable in epoll_events:
-        if not source.ready(fd, readable, writable): ...        # then it is a socket of the broker
+        if not source.ready(fd, readable, writable): ...        # the broker's own socket
     turn = source.turn()
     for fetched in turn.fetched:                                # whole batches, raw
         for view in fetched.batches:

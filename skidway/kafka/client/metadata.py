@@ -61,7 +61,7 @@ class Metadata:
             self._stale, self._due_at = True, None
 
     def unwant(self, topic: str) -> None:
-        """Excludes a topic that nobody uses any more: it is not asked for again."""
+        """Excludes a topic that nobody uses any more: later requests do not name it."""
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:

@@ -5,7 +5,7 @@
              `settle` removes the acknowledged batches at the front
     doomed   batches that go back to the owner: a refused batch and those after it
 
-Rules (docs/delivery.md; without any one of them, some order of events leaves a hole):
+Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole:
 
 * Sequences count records. A retry has the same bytes and the same sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. With several batches in

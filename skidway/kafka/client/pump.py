@@ -15,7 +15,7 @@ LOOK_AGAIN_S = 0.05
 
 
 class FetchPump:
-    """Joins a `Fetching` to a session, for both drivers. It decides nothing."""
+    """Joins a `Fetching` to a session, for `Fetcher` and for `LoopClient`. It decides nothing."""
 
     def __init__(self, fetching: Fetching, session: ClientSession, picture: Metadata) -> None:
         self._fetching = fetching

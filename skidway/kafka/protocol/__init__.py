@@ -3,8 +3,8 @@
 Bytes come in as memoryviews, and messages go out; messages come in, and bytes (or lists of buffers)
 go out. No module here uses a socket, a clock or a log. A ``ProtocolError`` is raised for a message
 that is not exactly what its version prescribes: one that is cut short or too long, has a length
-that cannot fit, or has text that is not UTF-8. Every length is compared with the number of bytes
-present before it is used.
+that cannot fit, or has text that is not UTF-8. Before a length is used, it is compared with the
+number of bytes present.
 
 Reading order::
 
@@ -71,7 +71,7 @@ A client
     sock.sendall(request_frame(ApiKey.METADATA, version, correlation_id, client_id, body))
     reader = FrameReader(limit_bytes)
     count = sock.recv_into(reader.space())
-    for frame in reader.received(count):                # valid as long as it is held
+    for frame in reader.received(count):                # valid while you hold a reference
         correlation_id = peek_correlation_id(frame)     # which request this answers
         body = response_body(frame, api_key, version)
         response = decode(MetadataResponse, body, version)

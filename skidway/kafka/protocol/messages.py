@@ -10,11 +10,11 @@ A message is a class whose annotations say everything about its fields::
         host: Annotated[str | None, nullable(12)]           # before 12: null is refused
 
 ``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark;
-integers have their width in the type. ``X | None`` may be null in every version, or only since the
-version of ``nullable(n)``. A ``tagged`` field stands in the tag section of flexible versions, and
-is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field that must not be
-left out silently: if a message sets the field, and the version does not have it, ``encode`` raises
-UnsupportedVersion.
+integers have their width in the type. ``X | None`` may be null in every version; with
+``nullable(n)``, only since version n. A ``tagged`` field stands in the tag section of flexible
+versions, and is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field
+that must not be left out silently: if a message sets the field, and the version does not have it,
+``encode`` raises UnsupportedVersion.
 
 Each (class, version) is compiled once into a list of steps. Neighbouring fields of fixed width
 become one ``struct`` format. This is the general path. Produce and Fetch also have hand-written
