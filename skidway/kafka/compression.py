@@ -32,7 +32,7 @@ _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
 _SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64
 _LZ4_RATIO_MAX = 256  # each length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # if a frame claims more, address space is only reserved
+_BELIEVED_RATIO_MAX = 64  # if a frame claims more, its memory is not allocated at once
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 

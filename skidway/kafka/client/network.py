@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
-_RECEIVES_PER_TURN_MAX = 32  # then other sockets are served
+_RECEIVES_PER_TURN_MAX = 32  # after these, the other sockets are served
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 

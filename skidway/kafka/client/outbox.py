@@ -177,8 +177,8 @@ class Outbox:
         yield from self._doomed
 
     def add(self, entry: OutboxEntry) -> None:
-        """Queues a batch. If other batches are about to go back to the owner, this batch follows
-        them instead."""
+        """Queues a batch. If other batches wait to go back to the owner, this batch goes back after
+        them."""
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:

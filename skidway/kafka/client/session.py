@@ -183,7 +183,7 @@ class ClientSession:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections have ended or could not be opened, to this address on this channel.
+        """How many connections to this address on this channel have ended or could not be opened.
         So the number identifies the connection of a call that is submitted now: the call is
         answered on that connection or not at all.
         """

@@ -10,7 +10,7 @@ Flexible versions have the headers 2 and 1; but ApiVersions always has response 
 
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present. If
-a client speaks HTTP or TLS to a plain port, its first bytes look like a length that is refused; the
+the peer speaks HTTP or TLS on a plain port, its first bytes look like a length that is refused; the
 error then names HTTP or TLS.
 """
 
