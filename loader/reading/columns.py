@@ -2,8 +2,8 @@
 
 _agent, _file_id, _offset, _length    the record's origin; a record without origin gets agent 0, its
                                       partition, its offset and length 0, as in the audit's counts
-_host, _file                          host and path of that file, from its announcement; null only
-                                      for records without origin
+_host, _file                          host and path of the file `_file_id`, from the announcement of
+                                      the file; null only for records without origin
 _timestamp                            event time, ms, UTC; it decides the hour
 _partition, _kafka_offset             partition and offset of the record in the topic
 """
