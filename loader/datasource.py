@@ -238,8 +238,8 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 
 def _offset(found: int, end: int) -> int:
-    """Returns `found`, an offset that was looked up by time, but at most `end`. If `found` is -1, no
-    record is that late; then returns `end`."""
+    """Returns `found`, an offset that was looked up by time, but at most `end`. If `found` is -1,
+    no record is that late; then returns `end`."""
     return end if found < 0 else min(found, end)
 
 

@@ -23,7 +23,7 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""A dictionary type: few distinct values in many rows. Parquet files have them as plain strings."""
+"""A dictionary type: few distinct values in many rows. Parquet files store plain strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),
@@ -53,7 +53,7 @@ REJECTED: Final = pa.schema(
     ]
 )
 """`timestamp_ms` is the event time as it was sent; `_timestamp` is null if that time is outside of
-the years 1970 to 9999. The other columns are the same as in rows."""
+the years 1970 to 9999. The remaining columns of `OWN` are the same as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
