@@ -103,7 +103,7 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self._committed(manifest)
-        # The run ends at the high watermarks of its start, because each load moves some partition on.
+        # Each load moves some partition on, so the run ends at the high watermarks of its start.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def _committed(self, manifest: Manifest) -> None:
