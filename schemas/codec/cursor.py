@@ -189,7 +189,7 @@ class Cursor:
             self._longest_numbers(rows[longer], begin[longer], value[longer], raw)
 
     def _longest_numbers(self, rows: Ints, begin: Ints, value: Words, raw: Words) -> None:
-        """Reads varints of nine and ten bytes; 64 bits take no more."""
+        """Reads varints of nine and ten bytes; a number of 64 bits takes at most ten."""
         data = self.chunk.data
         ninth = data.take(begin + 8, mode="clip").astype(np.uint64)
         tenth = data.take(begin + 9, mode="clip").astype(np.uint64)
