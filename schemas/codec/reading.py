@@ -207,8 +207,8 @@ def _after_branch(cursor: Cursor, inner: Reader) -> pa.Array:
 
 
 def _members(union: Union, arrow: pa.StructType) -> Reader:
-    """Reads the rows of each branch separately. In the rows of one branch, the members of the
-    others are null."""
+    """Reads the rows of each branch separately. In the rows of one branch, the members of the other
+    branches are null."""
     places = branches_of(union)
     readers = [
         reader_of(union.branches[at], field.type) for at, field in zip(places, arrow, strict=True)
