@@ -1,8 +1,8 @@
 """Checks that a partition still has the log that was loaded.
 
 "The batch below" is the last batch that earlier loads read. It lies just below the offsets that
-this load takes. The manifest has the batch's offset, CRC and epoch; the broker must have a batch
-with these values now.
+this load takes. The manifest has the batch's offset, CRC and epoch. If the broker still has a batch
+there, this batch must have the same values.
 """
 
 from __future__ import annotations

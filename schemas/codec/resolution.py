@@ -4,9 +4,9 @@ The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice
 
 - In a reader's union, a branch of the same type comes before one that needs a promotion, as in Avro
   Java: an int stays an int if the union has both float and int.
-- Between two timestamps, two times of day or two decimals, the value is kept, not the bare number: a
-  timestamp in milliseconds becomes the same moment in microseconds, and a decimal becomes the same
-  value with another scale. A row whose value would lose something is set apart. Between other
+- Between two timestamps, two times of day or two decimals, the value is kept, not the bare number:
+  a timestamp in milliseconds becomes the same moment in microseconds, and a decimal becomes the
+  same value with another scale. A row whose value would lose something is set apart. Between other
   logical types, the bare number is kept.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
