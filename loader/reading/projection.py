@@ -62,7 +62,7 @@ Step = Callable[[pa.RecordBatch], tuple[pa.Array, Bools | None]]
 
 
 class Projection:
-    """Brings batches of one writer's schema to the reader's. Made once per pair of schemas."""
+    """Turns batches in the writer's columns into the reader's. Made once per pair of schemas."""
 
     def __init__(self, writer: str, reader: str) -> None:
         written, read = (parse(each, check_defaults=False) for each in (writer, reader))

@@ -48,7 +48,7 @@ def parse(
     *,
     check_defaults: bool = True,
 ) -> AvroType:
-    """The schema in `text` (JSON text, or the value of such a text). Raises `SchemaInvalid`.
+    """The schema in `text`, which is a JSON text or its parsed value. Raises `SchemaInvalid`.
 
     `known`: the types, by full name, of the schemas that the text references (`named_types` gives
     them). The text may use these types and must not declare them again. `check_defaults` is false

@@ -126,8 +126,8 @@ def default_value(avro: AvroType, value: Any) -> Any:
 
 
 def _default_member(union: Union, value: Any) -> Any:
-    """The value as a value of the first branch that it fits, as the specification demands for
-    defaults."""
+    """The default `value` as a value of the first branch that it fits. The specification demands
+    the first such branch."""
     if value is None:
         return None
     for number, at in enumerate(branches_of(union)):
