@@ -126,8 +126,7 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # The values without a result: no record was read, at most a named gap was skipped.
-    end, below = planned.first, planned.below
+    end, below = planned.first, planned.below  # if no record was read; a gap may come before `end`
     if result is not None:
         end, gaps = result.end, gaps + result.gaps
         below = result.below or below
