@@ -42,7 +42,8 @@ def names() -> list[str]:
 
 
 def text(unit: str) -> str:
-    """The text of a unit's file. unit: its name, or short: agent, audit-count@, loader.timer.
+    """The text of a unit's file. unit: the file's name, or a short form of it, such as
+    agent, audit-count@ or loader.timer.
 
     Raises UsageError for an unknown unit.
     """
