@@ -66,7 +66,7 @@ def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
         if refused.status != INCOMPATIBLE:
             raise
         why = verdict(client, asked, None)
-        if why.is_good:  # the schema is compatible by now, but not registered
+        if why.is_good:  # meanwhile the schema became compatible, but it is not registered
             raise
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)

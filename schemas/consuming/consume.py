@@ -176,8 +176,9 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
 def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
-    """For each partition, the offset of the first record whose timestamp is at or after a time in
-    ms (or LATEST, EARLIEST). If there is no such record, it is the log end offset."""
+    """For each partition, the offset of the first record whose timestamp is `where` or later.
+    `where`: a time in ms, or LATEST or EARLIEST. For a partition without such a record, the log end
+    offset."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]
