@@ -31,7 +31,7 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     """Everything that the registry lists. Raises the client's errors.
 
     The first request lists the deleted versions too, the second only the live ones. If a version is
-    added or deleted between the two requests, the second answer is right. The level or mode of a
+    added or deleted between the two requests, the second answer decides. The level or mode of a
     subject without versions is not listed.
     """
     found = Contents()

@@ -35,9 +35,9 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Compares now, so that `messages` has nothing left to do later, while other writers
-        wait."""
-        with contextlib.suppress(Refusal):  # the decision raises the refusal if it matters
+        """Compares ahead of time. Later, while other writers wait, `messages` then has nothing left
+        to do."""
+        with contextlib.suppress(Refusal):  # if the refusal matters, the decision raises it
             self.messages(schema)
 
     def _found(

@@ -19,8 +19,8 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""With this version, a request references the latest version; the registry stores the number of
-that version."""
+"""A request that gives this number references the latest version; the registry stores the number
+that the latest version has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
 
 
 def is_empty(body: Mapping[str, Any]) -> bool:
-    """Whether a request body has no schema, or only white space as its schema."""
+    """Whether a request body has no schema, or a schema of only white space."""
     text = body.get("schema")
     return text is None or (isinstance(text, str) and not text.strip())
 
