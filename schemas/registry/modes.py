@@ -16,8 +16,8 @@ class Mode(Enum):
     IMPORT = "IMPORT"
     """Clients import schemas from another registry, with their ids and versions."""
     FORWARD = "FORWARD"
-    """IMPORT for a registry that another registry feeds continuously; the rules are those of
-    IMPORT."""
+    """Like IMPORT, with the same rules, but for a registry that another registry feeds
+    continuously."""
 
     @property
     def is_read_only(self) -> bool:
