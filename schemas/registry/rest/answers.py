@@ -82,8 +82,8 @@ def _response(status: int, document: Any) -> Response:
 
 
 def _as_accepted(response: Response, request: Request) -> Response:
-    """Sets the media type that the client prefers; the registry's own if the client accepts
-    none."""
+    """Sets the media type that the client prefers. If the client accepts none of our media types,
+    the answer keeps the registry's own type."""
     with contextlib.suppress(Refusal):
         response.headers["content-type"] = produced(request.headers.get("accept"))
     return response
