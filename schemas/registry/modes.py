@@ -11,8 +11,8 @@ class Mode(Enum):
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """READONLY for every subject, whatever the subject's own mode is. This mode has an effect only
-    when it is set for all subjects."""
+    """READONLY for every subject, whatever the subject's own mode is. The mode overrides the
+    subjects' own modes only when it is set for all subjects."""
     IMPORT = "IMPORT"
     """Clients import schemas from another registry, with their ids and versions."""
     FORWARD = "FORWARD"

@@ -53,8 +53,8 @@ class ZookeeperLog:
         return contents
 
     def count(self) -> int:
-        """The number of entries. Other registries may have added entries since this registry last
-        read."""
+        """The number of entries. Other registries may add entries before the caller uses the
+        number."""
         found = _answer(self._coordinator.client.exists_async(ROOT))
         return 0 if found is None else int(found.children_count)
 
