@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
-"""Python's errors that the library raises besides its own."""
+"""Python's built-in errors that the library raises, in addition to the library's own errors."""
 
 
 def second_opinion(text: str) -> str | None:

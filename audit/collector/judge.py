@@ -1,9 +1,9 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks, and
-some of the others in turn. So every block is judged again from time to time, and its verdicts take
-in what changed since (a late line, a seal, a decision, our clock). Until every block has been
-judged once, the standing says how many blocks have not been judged.
+some of the other blocks in turn. So every block is judged again from time to time, and its new
+verdicts take into account what has changed (a late line, a seal, a decision, our clock). Until
+every block has been judged once, the standing says how many blocks have not been judged.
 """
 
 from __future__ import annotations
