@@ -3,7 +3,7 @@
 WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
 the writer. A database that is damaged or of another version is refused, never replaced by an empty
 one. If a database cannot grow (a full disk), the program ends with an error message. The last
-transaction stays committed, and at its next start the program reads again what came after that
+transaction stays committed. When the program starts again, it reads again what came after that
 transaction.
 """
 
