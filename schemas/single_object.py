@@ -140,7 +140,7 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     """The schema name and the record of a message. A record under an older schema is resolved to
-    the current one.
+    the current schema.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """

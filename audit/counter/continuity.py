@@ -1,4 +1,4 @@
-"""Checks continuity: each batch must begin where the batch before ended, or at the end of a named
+"""Checks continuity: each batch must begin where the previous batch ended, or at the end of a named
 gap. Pure.
 
 After an interruption, the last counted batch of a partition is first read again and compared with

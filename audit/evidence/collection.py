@@ -15,8 +15,8 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""If a record arrives within this many seconds after we were at the end of its log, the record was
-appended since then."""
+"""If a record arrives within this many seconds after we were at the end of its partition, the
+record was appended after that moment."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 

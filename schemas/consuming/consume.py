@@ -191,8 +191,8 @@ def offsets_at(
 def _batches(
     fetcher: Fetcher, timeout_s: float | None
 ) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
-    """Yields batches as they arrive, until none has arrived for `timeout_s` seconds (None: for
-    ever)."""
+    """Yields batches as they arrive, until no batch has arrived for `timeout_s` seconds. With None,
+    goes on for ever."""
     heard_at = time.monotonic()
     while timeout_s is None or time.monotonic() - heard_at < timeout_s:
         for fetched in fetcher.poll(LOOK_EVERY_MS):

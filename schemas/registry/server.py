@@ -1,8 +1,8 @@
 """The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
 
 uvicorn waits for ever for the head of a request, and for a client that does not read its answer;
-its own refusals are plain text. Here a head must arrive within `HEAD_WITHIN_S`, a client must read
-some of its answer at least once in `HEAD_WITHIN_S`, there are at most `CONNECTIONS_MAX`
+uvicorn's own refusals are plain text. Here a head must arrive within `HEAD_WITHIN_S`, a client must
+read some of its answer at least once in `HEAD_WITHIN_S`, there are at most `CONNECTIONS_MAX`
 connections, and every refusal has the registry's form.
 """
 

@@ -35,8 +35,8 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Compares ahead of time. Later, while other writers wait, `messages` then has nothing left
-        to do."""
+        """Compares ahead of time. When other writers wait later, `messages` has nothing left to
+        do."""
         with contextlib.suppress(Refusal):  # if the refusal matters, the decision raises it
             self.messages(schema)
 

@@ -1,7 +1,8 @@
 """Reads the schema that a client sent, with the schemas that it references.
 
 There are three steps, because the second needs the state and the third takes time: `asked` reads
-the request, `resolved` finds the schemas that it references, `submitted` parses the schema.
+the request, `resolved` finds the schemas that the sent schema references, `submitted` parses the
+sent schema.
 """
 
 from __future__ import annotations

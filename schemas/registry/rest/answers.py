@@ -58,8 +58,8 @@ async def on_http_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette's handler for a refusal, and for any other error of ours, which is logged and
-    answered with 500."""
+    """Starlette's handler for our own errors. A refusal is sent as the answer. Any other error is
+    logged and answered with 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
