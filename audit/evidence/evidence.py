@@ -78,8 +78,8 @@ class SealNote(NamedTuple):
 class Numbers:
     """What is known about a sender's numbered messages.
 
-    first, last: the least and the greatest known number; a number in a heartbeat is known as well,
-    and can be `last`. missing: the least number between them whose message did not arrive.
+    first, last: the least and the greatest known number. A number that a heartbeat names is known,
+    so it can be `last`. missing: the least number between them whose message did not arrive.
     first_time_ms: the sender's time in message `first`. cloned_at: the least number that arrived
     with two different contents.
     """
@@ -151,9 +151,10 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic. agents: every agent that announced files, sealed, or has
-    counts or losses. rereadings: by agent, for agents that may have read bytes which others had
-    read. acceptances: the acceptances that nobody took back. recounts: the newest result of each
-    output. paths: the paths of the files that have losses, by agent and file id."""
+    counts or losses. rereadings: by agent; only agents that may have read the same bytes as other
+    agents before them have an entry. acceptances: the acceptances that nobody took back. recounts:
+    the newest result of each output. paths: the paths of the files that have losses, by agent and
+    file id."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -176,14 +177,14 @@ class Evidence:
     in any message of (tier, producer). began: the earliest sender's time in any message of an
     agent. bounds: by agent, the widest bounds that it ever announced. unread: by the schema's
     fingerprint, the number of messages whose schema this version does not have. heard, readings,
-    offsets (by agent): values that do not depend on the senders' clocks alone, see hearing.
-    overlaps: pairs of agents of one host that were alive at the same time. resumed: by agent and
-    epoch (without an agent's first epoch), the time at which the epoch's first seal arrived, see
-    Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never. retirements: the
-    retirements that nobody took back. asked: the names of the topics to judge (other topics are
-    included only to judge these); None for all. window: buckets that start in this range are
-    judged; its end is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0
-    for none.
+    and by agent offsets: values that do not depend on the senders' clocks alone, see module
+    hearing. overlaps: pairs of agents of one host that were alive at the same time. resumed: by
+    agent and epoch (without an agent's first epoch), the time at which the epoch's first seal
+    arrived, see Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never.
+    retirements: the retirements that nobody took back. asked: the names of the topics to judge;
+    None for all. Other topics are included only because the judgement of the asked topics needs
+    them. window: buckets that start in this range are judged; its end is excluded. bucket_ms: the
+    greatest size of the newest buckets of all topics; 0 for none.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -221,8 +222,8 @@ class Evidence:
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """When a sender was heard last, by its own clock, but never later than our clock when we
-        took the message; 0 for never."""
+        """The time of a sender's last message by the sender's clock, but never later than the time
+        at which we took the message by our clock; 0 if the sender was never heard."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
@@ -254,8 +255,8 @@ def sums_of(count: Count) -> Sums:
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
-    """The source topics and agents for which a message proves that the agent exists; NO_AGENT is no
-    agent."""
+    """Yields each pair of a source topic and an agent in a message: the message proves that this
+    agent exists. NO_AGENT is left out."""
     if isinstance(message, Delta):
         parts: list[Count | Loss] = [*message.counts, *message.losses]
         for part in parts:
@@ -293,7 +294,7 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The numbers of a sender of which only a heartbeat is left: its earlier messages are gone."""
+    """The numbers of a sender whose earlier messages are gone: only a heartbeat is left."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
@@ -305,7 +306,7 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # such messages prove no sender alive
+        return  # these four do not prove that any sender is alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:
