@@ -177,8 +177,8 @@ class Evidence:
     in any message of (tier, producer). began: the earliest sender's time in any message of an
     agent. bounds: by agent, the widest bounds that it ever announced. unread: by the schema's
     fingerprint, the number of messages whose schema this version does not have. heard, readings,
-    and by agent offsets: values that do not depend on the senders' clocks alone, see module
-    hearing. overlaps: pairs of agents of one host that were alive at the same time. resumed: by
+    offsets: values that do not depend on the senders' clocks alone, see module hearing; offsets are
+    by agent. overlaps: pairs of agents of one host that were alive at the same time. resumed: by
     agent and epoch (without an agent's first epoch), the time at which the epoch's first seal
     arrived, see Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never.
     retirements: the retirements that nobody took back. asked: the names of the topics to judge;

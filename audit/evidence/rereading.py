@@ -100,8 +100,8 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """The values that identify the same file under two ids if times of birth are missing; None if
-    the file has no content yet.
+    """The values that show that two ids are of the same file, for files without times of birth;
+    None if the file has no content yet.
 
     The announcement's predecessor makes no difference. It is an id of the same agent, so it says
     nothing about what other agents read. Besides, predecessors are common: content after a
@@ -122,8 +122,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    The id counts only with the same inode and birth: a file that was copied or moved has another
-    inode.
+    The other id counts only if it has the same inode and birth: a file that was copied or moved has
+    another inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -174,8 +174,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time at which the agent had announced the last of its ids whose content others can
-        have read by `heard_ms`."""
+        """The time at which the agent had announced all of its ids that count: those whose content
+        other agents can have read by `heard_ms`."""
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -191,7 +191,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions did not take announcements for beginnings
+        if since is not None:  # older versions' `began` ignores announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -66,7 +66,7 @@ def _is_current(facts: TopicFacts, key: SenderKey) -> bool:
 
 
 def _has_counters(facts: TopicFacts) -> bool:
-    """Whether a tier with a counter is expected. Without one there are only the loader's own
+    """Whether a tier with a counter is expected. Without a counter there are only the loader's own
     counts, which prove nothing."""
     return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
 
