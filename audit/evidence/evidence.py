@@ -57,8 +57,8 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
-    taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by our clock or
-    the broker's; otherwise NEVER_AHEAD_MS."""
+    taken_ms: when the seal was taken, by our clock or the broker's; NEVER_AHEAD_MS unless the
+    agent's clock was ahead."""
 
     epoch: int
     number: int
@@ -173,18 +173,19 @@ class Evidence:
     """The evidence of all messages, for a window of buckets.
 
     senders: in the order in which they were first heard. hosts: the host of each agent, from the
-    agent's message with the greatest number, whatever its time. last_seen: the latest sender's time
-    in any message of (tier, producer). began: the earliest sender's time in any message of an
-    agent. bounds: by agent, the widest bounds that it ever announced. unread: by the schema's
-    fingerprint, the number of messages whose schema this version does not have. heard, readings,
-    offsets: values that do not depend on the senders' clocks alone, see module hearing; offsets are
-    by agent. overlaps: pairs of agents of one host that were alive at the same time. resumed: by
-    agent and epoch (without an agent's first epoch), the time at which the epoch's first seal
-    arrived, see Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never.
-    retirements: the retirements that nobody took back. asked: the names of the topics to judge;
-    None for all. Other topics are included only because the judgement of the asked topics needs
-    them. window: buckets that start in this range are judged; its end is excluded. bucket_ms: the
-    greatest size of the newest buckets of all topics; 0 for none.
+    agent's message with the greatest number, whatever its time. last_seen: by (tier, producer), the
+    latest time in any of the sender's messages. began: by agent, the earliest time in any of the
+    agent's messages. Both are by the sender's clock. bounds: by agent, the widest bounds that it
+    ever announced. unread: by the schema's fingerprint, the number of messages whose schema this
+    version does not have. heard, readings, offsets: values that do not depend on the senders'
+    clocks alone, see module hearing; offsets are by agent. overlaps: pairs of agents of one host
+    that were alive at the same time. resumed: by agent and epoch (without an agent's first epoch),
+    the time at which the epoch's first seal arrived, see Hearings.seal. taken_ms: our clock when
+    the last record was taken; 0 for never. retirements: the retirements that nobody took back.
+    asked: the names of the topics to judge; None for all. Other topics are included only because
+    the judgement of the asked topics needs them. window: buckets that start in this range are
+    judged; its end is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0
+    for none.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -218,7 +219,8 @@ class Evidence:
         return self.topics.setdefault(source, TopicEvidence())
 
     def last_heard(self, agent: int) -> int:
-        """The latest sender's time in any message of an agent, in ms; 0 for none."""
+        """The latest time in any message of an agent, by the agent's clock, in ms; 0 if there is no
+        message."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
@@ -227,8 +229,8 @@ class Evidence:
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
-        """The earliest sender's time in any message of an agent, in ms. None if the agent's first
-        message is missing, because then the time is unknown."""
+        """The earliest time in any message of an agent, by the agent's clock, in ms. None if the
+        agent's first message is missing, because then the time is unknown."""
         numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
         if numbers is None or numbers.first > 1:
             return None

@@ -85,8 +85,8 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The agents and file ids of each file that several agents announced. Here announcements are of the
-same file if host, inode and time of birth are equal."""
+"""The agents and file ids of each file that several agents announced. Here two announcements are of
+one file if their host, inode and time of birth are equal."""
 
 _BY_BEGINNING = f"""
 SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
@@ -96,8 +96,8 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The agents and file ids of each file that several agents announced. Here announcements are of the
-same file if host, device, inode and the fingerprint of the first bytes are equal. Announcements
+"""The agents and file ids of each file that several agents announced. Here two announcements are of
+one file if their host, device, inode and fingerprint of the first bytes are equal. Announcements
 that an older version took have no row in `inodes`."""
 
 

@@ -53,14 +53,14 @@ class AgentState:
 class HostState:
     """One host of one cluster.
 
-    agents: the newest agents, the one heard last first; empty if none was ever heard. topics: the
-    topics of all these agents, or of the roster, each with the time (ms) until which all agents
-    that have the topic have sealed it; None for never. expected: whether the audit waits for the
-    host. last_heard_ms: when the host was last heard, by the agent's clock, but never later than
-    our clock showed at that moment; 0 for never. behind_ms: how far the host is behind; 0 unless
-    its messages arrive but the times in them are so old that it would be silent. namesakes: agents
-    that were alive at the same time, as on two machines with the same name. If there are namesakes,
-    last_heard_ms is the time of the namesake that has been silent longest.
+    agents: the newest agents, beginning with the agent that was heard last; empty if no agent was
+    ever heard. topics: the topics of all these agents, or of the roster, each with the time (ms)
+    until which all agents that have the topic have sealed it; None for never. expected: whether the
+    audit waits for the host. last_heard_ms: when the host was last heard, by the agent's clock, but
+    never later than our clock showed at that moment; 0 for never. behind_ms: how far the host is
+    behind; 0 unless its messages arrive but the times in them are so old that it would be silent.
+    namesakes: agents that were alive at the same time, as on two machines with the same name. If
+    there are namesakes, last_heard_ms is the time of the namesake that has been silent longest.
     """
 
     cluster: str | None

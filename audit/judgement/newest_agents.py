@@ -27,7 +27,8 @@ from skidway.audit.topic.messages import Tier
 def newest_agents(
     evidence: Evidence, agents: Iterable[int], silence_ms: int, now_ms: int
 ) -> list[int]:
-    """The agents of one host that count as its newest, the one that was heard last first."""
+    """The agents of one host that count as its newest. The list begins with the agent that was
+    heard last."""
     ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
     if not ranked:
         return []

@@ -111,7 +111,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The offsets [first, end) of a partition whose records a message counts."""
+    """A message counts the records with the offsets [first, end) of a partition."""
 
     source: Source
     partition: int
