@@ -24,7 +24,7 @@ Records without origin have no seal. Instead, the counter that sees these record
 been heard since the bucket was due.
 
 The judgement relies only on what messages say. So if a tier never reported, the judgement does not
-take the tier's counts for zero. If a host never sealed, the judgement does not take the host for
+treat the tier's counts as zero. If a host never sealed, the judgement does not treat the host as
 idle. A doubt can only make a verdict worse.
 """
 
