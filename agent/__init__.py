@@ -20,10 +20,11 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
 * After a crash the agent sends again every intent that the checkpoint has not passed. It uses the
   recipe that the intent names, and requires that the file's bytes still have the intent's CRC.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have.
-  These records count as acknowledged. The missing ones are sent as the present program sends them,
-  or their byte range is declared lost or uncertain, in the transaction that moves the file's
-  position past it. Acknowledged, rejected, filtered, lost, uncertain and pending bytes always add
-  up to the bytes of each file (`skidway agent state show`).
+  These records count as acknowledged. The missing records are sent as the present program makes
+  them, or their byte range is declared lost or uncertain. The transaction that moves the file's
+  position past the range also holds the declaration. Acknowledged, rejected, filtered, lost,
+  uncertain and pending bytes always add up to the bytes of each file
+  (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
   with these bytes, it ends the file id and gives the file a new one.
 
@@ -38,7 +39,7 @@ only hand values to it, or read its values. Each mutable state has one owner:
     delivery.replay.Replay        promises of the last process      memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
     delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
-    delivery.search.Search        what brokers have of these two    memory
+    delivery.search.Search        records found in brokers' logs    memory
     delivery.logs.FetchedLogs     how far partitions are read back  memory
     delivery.presses.Presses      recipes, and a press for each     memory; `recipes`
     delivery.outbound.Outbound    batches on their way              memory, made anew from intents

@@ -93,7 +93,7 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # pyarrow imports pandas by itself where it is installed: 40 MB that an agent has no use for.
+    # Where pandas is installed, pyarrow imports it: 40 MB that an agent has no use for.
     sys.meta_path.insert(0, _WithoutPandas())
     from skidway.agent import program
     from skidway.agent.validation.checks import check_settings
@@ -188,8 +188,8 @@ def _give_up(args: argparse.Namespace) -> int:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Makes each import of pandas fail as if it were not installed. None in sys.modules would
-    confuse Cython.
+    """Makes each import of pandas fail as if it were not installed. An entry None in sys.modules
+    would have the same purpose, but would confuse Cython.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -84,8 +84,8 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines of a topic did not fit since the last such log entry. The new entry says where one of
-    them lies.
+    """Lines of a topic did not fit, and no log entry has counted them yet. The new entry says where
+    one of these lines lies.
     """
     _log.warning(
         "lines_rejected",
@@ -103,12 +103,14 @@ def acknowledged(batches: int) -> None:
 
 
 def settled(count: int) -> None:
-    """The checkpoint passed that many bytes."""
+    """The checkpoint passed `count` bytes."""
     _SETTLED.inc(count)
 
 
 def set_apart(range_: SetApart, lines: int | None = None) -> None:
-    """A byte range was declared lost or uncertain. lines: how many it has, if known."""
+    """A byte range was declared lost or uncertain. lines: how many lines the range has, if
+    known.
+    """
     labels = range_.tracked.birth.topic, range_.certainty.value.lower()
     _SET_APART_RANGES.labels(*labels).inc()
     _SET_APART_BYTES.labels(*labels).inc(_bytes_known(range_))
@@ -158,8 +160,8 @@ def state_has_room() -> None:
 
 
 def brokers_silent(partitions: Sequence[str]) -> None:
-    """The leaders of these partitions acknowledge nothing. Without partitions: all acknowledge
-    again.
+    """The leaders of these partitions acknowledge nothing. If there are none, all
+    leaders acknowledge again.
     """
     if partitions:
         shown = list(partitions[:NAMES_MAX])

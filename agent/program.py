@@ -2,8 +2,8 @@
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of it. The threads of watchdog and of the metrics only hand values over, or read
-them.
+One thread does all of it. Beside it, watchdog's thread only hands values over, and the metrics'
+thread only reads values.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
 def _tail(
     settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
 ) -> frozenset[str]:
-    """Runs until the shutdown, or until topics were made again, and returns these topics. If topics
-    were made again, the caller starts the agent anew from what is durable, as after any stop; the
-    old connections send nothing more.
+    """Runs until the shutdown, or until topics were made again. Returns the topics that were made
+    again. If there are any, the caller starts the agent anew from what is durable, as after any
+    stop; the old connections send nothing more.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -218,7 +218,7 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T |
         except (Unreachable, KafkaError) as error:
             status.health = Health(False, {"status": "waiting", "reason": str(error)})
             _log.error("waiting", reason=str(error))
-            # the service runs, and waits for others
+            # the service runs, and waits for other services
             systemd.ready(f"waiting: {error}")
             shutdown.wait(pause_s)
     return None
@@ -235,9 +235,9 @@ def _pauses() -> Iterator[float]:
 class Drained:
     """How far a leaving agent came.
 
-    said: how many topics have a last word. unsaid: the other topics. obstacles: why these have
-    none. is_published: whether all messages to the audit have arrived. full_reason: why the state
-    cannot be written now.
+    said: how many topics have a last word. unsaid: the topics without a last word. obstacles: why
+    they have none. is_published: whether all messages to the audit have arrived. full_reason: why
+    the state cannot be written now.
     """
 
     said: int
@@ -309,10 +309,10 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Runs turns until the shutdown, then for a short time, or until everything promised is
-        settled. Also returns when topics were made again. Then it settles nothing more, because
-        brokers would take the batches for the new topic, and the agent would count them for the old
-        one.
+        """Runs turns until the shutdown. Then settles everything promised, but takes a short time
+        at most. Also returns when topics were made again. In this case nothing more is settled,
+        because the brokers would take the batches for the new topic, and the agent would count the
+        batches for the old topic.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:

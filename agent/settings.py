@@ -260,7 +260,7 @@ class AgentSettings(RegistrySecuritySettings):
     )
 
     def check(self) -> None:
-        """Checks values that depend on others or have a form of their own."""
+        """Checks values that depend on other values, or that must have a certain form."""
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
         try:

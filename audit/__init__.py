@@ -17,8 +17,8 @@ content, so messages may arrive in any order and more than once, and a missing m
 delta holds count, bytes and an order-independent checksum of record origins for each (source topic,
 agent, bucket of event time). A bucket is complete when no message is missing, every expected agent
 has sealed the bucket, and the sums of all tiers are equal. Otherwise the bucket is open,
-incomplete, lost or unknown, always with reasons in words. docs/delivery.md, sections 5 and 6, has
-the rules and the reason for each.
+incomplete, lost or unknown, always with reasons in words. The rules, and the reason for each rule,
+are in docs/delivery.md, sections 5 and 6.
 
 Modules and packages, from the bottom up; imports go downwards only (`make imports` checks):
 

@@ -3,7 +3,7 @@
 WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
 the writer. A database that is damaged or of another version is refused, never replaced by an empty
 one. If a database cannot grow (a full disk), the program ends with an error message. The last
-transaction stays committed, and at its next start the program reads again what came after that
+transaction stays committed. When the program starts again, it reads again what came after that
 transaction.
 """
 
@@ -38,10 +38,10 @@ def open_database(
 ) -> sqlite3.Connection:
     """Opens the database, or creates it. Only `transaction` begins transactions.
 
-    upgrades: by version, the statements that turn a database of that version into one of the next
-    version. additions: statements that add tables or indexes which a database of this version may
-    lack. Raises StateRefused if the file is no database of this kind, is damaged or has another
-    version; raises DatabaseFailed if there is no room.
+    upgrades: for each older version, the statements that turn a database of that older version into
+    one of the next version. additions: statements that add tables or indexes which a database of
+    this version may lack. Raises StateRefused if the file is no database of this kind, is damaged
+    or has another version; raises DatabaseFailed if there is no room.
     """
     try:
         connection = sqlite3.connect(

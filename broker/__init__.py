@@ -58,6 +58,7 @@ What is promised (the tests that check it are in tests/crash/broker and tests/co
 4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
    Recovery cuts off whatever else it finds in the files and keeps a copy. If good data follows such
    bytes, the partition is stopped, and reported.
-5. While ZooKeeper is away, produce and fetch go on, and so do groups that have their assignment.
-6. A commit is answered once its offset is in ZooKeeper; no older generation's commit replaces it.
+5. While ZooKeeper is away, produce and fetch go on. Groups that have their assignment go on, too.
+6. A commit is answered when its offset is in ZooKeeper. A commit of an older generation never
+   replaces this offset.
 """

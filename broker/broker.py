@@ -26,8 +26,8 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
-"""The reason that is counted for batches refused for want of space. The other reasons are names of
-exceptions.
+"""The reason under which a batch is counted, if it was refused because the disk is full. All other
+reasons are names of exceptions.
 """
 _log = log.get(__name__)
 
@@ -114,7 +114,7 @@ class Broker:
 
         While the log directory of the partition is full, the full disk is counted as the reason: if
         one batch of an idempotent producer did not fit, the batches after it are out of order only
-        because of that.
+        because it is missing.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None

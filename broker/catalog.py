@@ -31,8 +31,8 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionInfo:
-    """One partition: its replicas, the preferred leader first, and its state; None if nobody leads
-    it yet.
+    """One partition. replicas: the preferred leader comes first. state: None if nobody leads the
+    partition yet.
     """
 
     replicas: tuple[int, ...]

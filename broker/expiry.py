@@ -1,9 +1,9 @@
 """Applies retention at intervals, and asks which groups hold segments back.
 
-`retention.hold` names groups, for example of a mirror or a loader. What such a group has not read
-yet, by its committed offsets, is kept although retention would delete it. The offsets are in
-ZooKeeper, so they are read in the background, and only for partitions with expired segments. A
-group that has committed nothing holds everything back. While ZooKeeper is away, the offsets that
+`retention.hold` names groups, for example of a mirror or a loader. Records that such a group has
+not read yet, by its committed offsets, are kept, even if retention would delete them. The offsets
+are in ZooKeeper, so they are read in the background, and only for partitions with expired segments.
+A group that has committed nothing holds everything back. While ZooKeeper is away, the offsets that
 were read before are used. Segments are held back only up to a limit. Beyond `retention.hold.max.ms`
 or `retention.hold.max.bytes` they are deleted, and the offsets in them that a group has not read
 are logged as a gap.
@@ -104,7 +104,9 @@ class Expiry:
             self._call_later(delay_ms, partial(self._logs.remove, paths))
 
     def _known(self, reader: Reader) -> int:
-        """The offset up to which a group has read; 0 if that is beyond the end of this log."""
+        """The offset up to which a group has read; 0 if this offset is beyond the end of this
+        log.
+        """
         offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
         return offset if log is not None and offset <= log.log_end_offset else 0
 

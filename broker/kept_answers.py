@@ -1,5 +1,5 @@
-"""Keeps encoded answers to requests that are the same from many clients, as long as the answers are
-right.
+"""Keeps encoded answers to requests that many clients send in the same form. An answer is kept as
+long as it is right.
 
 After a restart every client asks for ApiVersions and Metadata at once, most of them for the same
 topics. The bytes of an answer depend only on the request's version, on its body and on some
@@ -23,11 +23,11 @@ BYTES_MAX: Final = 8 << 20
 5.
 """
 REQUEST_BYTES_MAX: Final = 16 << 10
-"""Answers to longer requests are not kept, because these name hundreds of topics, and few clients
-send the same one.
+"""Answers to longer requests are not kept. Such a request names hundreds of topics, and hardly two
+clients send the same request of this length.
 """
 ENTRY_BYTES: Final = 300
-"""How many bytes one entry takes besides those of request and answer."""
+"""How many bytes of memory one entry takes besides the bytes of its request and its answer."""
 
 _Key = tuple[int, bytes]
 

@@ -1,5 +1,6 @@
 """Requests that cannot be answered yet: fetches with too little data, produce requests that wait
-for the high watermark (Kafka's name for the idea, and its rule: complete exactly once).
+for the high watermark. The name "purgatory" is Kafka's. So is the rule: every operation completes
+exactly once.
 
 An operation is watched under its partitions. Code that changes a partition calls `check`, which
 asks each of the partition's operations whether it can complete now; at its deadline an operation is
@@ -21,9 +22,9 @@ class Delayed(Protocol):
     """A waiting operation. Two operations are the same only if they are the same object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Completes if it can; returns whether it is complete. If so, it is never asked again. Only
-        this partition has changed since the last call, so an operation that watches many partitions
-        need not look at the others.
+        """Completes if it can. Returns whether it is complete; a complete operation is never asked
+        again. Only the partition `changed` has changed since the last call, so an operation that
+        watches many partitions need not look at the others.
         """
         ...
 
@@ -32,13 +33,14 @@ class Delayed(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Closes the connection that it came from, because it cannot be answered."""
+        """Closes the connection of the request, because the request cannot be answered."""
         ...
 
 
 WATCHED_MAX = 1_000_000
-"""The most partitions for which all operations together may wait; these take some 200 MB.
-Operations outlive their connections, so the number of connections does not bound them.
+"""The most partitions for which all operations together may wait. The entries of so many
+partitions take some 200 MB of memory. Operations outlive their connections, so the number of
+connections does not bound the number of operations.
 """
 _log = log.get(__name__)
 
@@ -103,7 +105,7 @@ class Purgatory:
     def _try(self, operation: Delayed, changed: TopicPartition) -> None:
         try:
             complete = operation.try_complete(changed)
-        except Exception as error:  # noqa: BLE001 - a bug of ours in one must not reach others
+        except Exception as error:  # noqa: BLE001 - an operation's bug must not stop others
             self._abandon(operation, error)
         else:
             if complete:

@@ -17,7 +17,7 @@ from skidway.settings import setting
 
 _HOUR_MS = 3_600_000
 _INT_MAX = (1 << 31) - 1
-_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with; nothing binds to them
 PLAINTEXT = "PLAINTEXT"
 
 
@@ -375,8 +375,8 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster of which a topic with this name would be a mirror; None if it would be
-        no mirror.
+        """The source cluster, if a topic with this name would be a mirror; None if the topic would
+        not be a mirror.
         """
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
@@ -388,7 +388,7 @@ class BrokerSettings:
 
     def advertised(self, port: int) -> Endpoint:
         """The address for clients. `port` is the port that the broker has bound. Without
-        advertised.listeners it is never `localhost`, for which clients try ::1.
+        advertised.listeners the host is never `localhost`, because clients try ::1 for that name.
         """
         if self.advertised_listeners:
             told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")

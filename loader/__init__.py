@@ -6,7 +6,7 @@
       |
     join          slices in offset order; a slice that may repeat earlier records runs again
       |
-    commit        manifest n only if absent; files moved into place; staging deleted
+    commit        creates manifest n if it does not exist; moves files into place; deletes staging
       |
     audit         publishes the audit delta that the manifest holds
 

@@ -238,8 +238,8 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 
 def _offset(found: int, end: int) -> int:
-    """Returns an offset that was found by time, but at most `end`. -1 means that no record is that
-    late."""
+    """Returns `found`, an offset that was looked up by time, but at most `end`. If `found` is -1,
+    no record is that late; then returns `end`."""
     return end if found < 0 else min(found, end)
 
 

@@ -15,10 +15,10 @@ Reading order:
 - `inference`: proposes a schema for a log that has none
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
   which schema ids occur in the newest records of topics; `topic_reading`: reads ranges of topics
-  for these two
+  for `dump` and `sightings`
 - `registry`: the registry service, on ZooKeeper; `cli`: the nouns `registry` and `schemas`;
-  `commands`: the verbs of `skidway schemas`; `consuming`: the commands that print records by their
-  schemas
+  `commands`: the verbs of `skidway schemas`; `consuming`: the commands that decode records with
+  their schemas and print them
 
 `rejected.avsc` is a registered schema like any other; `audit.avsc`, `announcement.avsc`,
 `decision.avsc` and `recount.avsc` are for single-object messages. Before you change one of these

@@ -16,10 +16,10 @@ from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Uni
 EMPTY_ITEMS_MAX: Final = 1024
 """A datum may have at most this many items that take no bytes."""
 CLAIM_MAX: Final = 256
-"""For each byte of a datum, its items may take at most this many bytes in columns."""
+"""For each byte of a datum, the datum's items may take at most this many bytes in columns."""
 ITEMS_BYTES_MAX: Final = 4 << 20
-"""Of datums with arrays or maps, at most this many bytes are decoded at once, because an empty
-array takes one byte in a datum, but about a hundred bytes in memory until its column is made."""
+"""At most this many bytes of datums with arrays or maps are decoded at once, because an empty array
+takes one byte in a datum, but about a hundred bytes in memory until its column is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
 """The values of at most this many bytes of datums exist as Python objects at once, because an empty
 array takes one byte in a datum, but about 64 bytes in Python."""
@@ -45,7 +45,7 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def item_types(avro: AvroType) -> list[AvroType]:
-    """The types of all items of arrays and values of maps in the type."""
+    """The types of all array items and all map values inside the type."""
     found: list[AvroType] = []
     seen: set[int] = set()
 

@@ -179,8 +179,8 @@ class _Comparison:
     """Walks two schemas together, and compares each pair of types once, so that the walk ends even
     if types contain themselves.
 
-    The remembered paths of a pair begin at the pair. Each place where the pair occurs puts its own
-    path before them.
+    The walk remembers the incompatibilities of each pair, with paths that begin at the pair.
+    Wherever the pair occurs, the path to that place is put before the remembered paths.
     """
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # until the pair is compared, a cycle finds no fault
+            self._known[pair] = []  # inside itself, the pair counts as good
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
@@ -210,7 +210,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # they may be good only if this pair is
+        for each in self._good[inside:]:  # `each` may be good only if `pair` is good
             del self._known[each]
         del self._good[inside:]
         return found

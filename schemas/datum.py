@@ -1,9 +1,9 @@
 """Reads and writes single datums with fastavro, as strictly as the specification demands.
 
-fastavro checks little: it accepts negative branches and symbols, booleans of 2 and numbers of more
-than 64 bits. So `read_datum` encodes the value again. Only if that gives other bytes,
-`skidway.schemas.strict` walks over the datum and decides whether the datum is valid. (Varints with
-padding and arrays in several blocks are valid.)
+fastavro checks little: it accepts negative branches and symbols, booleans whose byte is 2, and
+numbers of more than 64 bits. So `read_datum` encodes the value again. Only if this second encoding
+gives other bytes, `skidway.schemas.strict` walks over the datum and decides whether the datum is
+valid. (Varints with padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False
     """The schema in fastavro's form: full names, no logical types, no properties, and defaults only
     with `defaults`.
 
-    With `tagged`, a value of a union of several types is `{"member1": value}`, where the number
-    counts the types without null. The encoded bytes are the same with and without these tags.
-    Without them, fastavro cannot tell which of the types a value has, for example int or long.
+    With `tagged`, a value of a union of several types is, for example, `{"member1": value}`. The
+    number is the place of the value's type in the union; null is not counted, and the first type
+    has the number 0. The encoded bytes are the same with and without these tags. Without them,
+    fastavro cannot tell which of the types a value has, for example int or long.
     """
     return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 
@@ -47,7 +48,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # this raises with a better reason
+        check_datum(avro, datum)  # `check_datum` raises an error with a better reason
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
@@ -121,6 +122,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # this tag is counted before the tags inside `avro`
+        name = f"_tag.t{self._tags}"  # takes its number before the tags inside `avro` do
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

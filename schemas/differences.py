@@ -128,8 +128,8 @@ class _Walk:
             yield from _properties(old.properties, new.properties, place)
 
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
-        """If one type is a union that contains the other type, yields the differences within that
-        other type."""
+        """If one type is a union and the other type is one of its branches, yields the differences
+        within that branch."""
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):
@@ -205,7 +205,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
     """The smallest set of names that must move to turn the order `before` into the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
-    ends: list[int] = []  # for each length of a rising run, the lowest rank at its end
+    ends: list[int] = []  # ends[n]: the lowest rank that ends a rising run of n + 1 names
     lengths: list[int] = []
     for name in after:
         length = bisect_left(ends, rank[name])

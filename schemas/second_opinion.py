@@ -9,7 +9,8 @@ Our own code and Apache's library have different uses:
   place and in no fixed order.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
   when that library refuses the schema.
-- Where the Python library's checker is right, tests/unit/schemas compares our checker with it.
+- tests/unit/schemas compares our checker with the Python library's checker where the latter is
+  right.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import warnings
 
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
-"""Python's errors that the library raises besides its own."""
+"""Python's built-in errors that the library raises, in addition to the library's own errors."""
 
 
 def second_opinion(text: str) -> str | None:

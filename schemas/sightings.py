@@ -1,10 +1,10 @@
 """Finds which schema ids occur in the newest records of topics, which agents wrote them, and when
 the newest record with each id was written.
 
-A record says with which schema it was written (5 bytes before key and value) and, if one of our
-agents wrote it, which agent that was. Readers leave no trace in a topic, nor does a program that
-has a schema but writes nothing. So an id that is found here is in use; an id that is not found may
-be in use too.
+A record says with which schema it was written (5 bytes before key and value). A record of one of
+our agents also says which agent wrote it. Readers leave no trace in a topic, nor does a program
+that has a schema but writes nothing. So an id that is found here is in use; an id that is not found
+may be in use too.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
 
 AGENTS_MAX: Final = 1000
-"""At most this many agents are remembered for one id in the keys or values of a partition; a topic
-may have more."""
+"""For each id in the keys of a partition, and for each id in its values, at most this many agents
+are remembered. A topic may have more agents."""
 
 
 @dataclass(slots=True)

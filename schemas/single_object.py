@@ -129,7 +129,8 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
 
 
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """The messages for `record` under each version of that schema that this program knows.
+    """Encodes `record` once with each version of that schema that this program knows, and yields
+    the messages.
 
     Fields that a version does not have are left out. The caller has to decode a message to see
     whether it still says the same as `record`.
@@ -139,7 +140,7 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     """The schema name and the record of a message. A record under an older schema is resolved to
-    the current one.
+    the current schema.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """

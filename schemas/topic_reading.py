@@ -24,8 +24,8 @@ Range = tuple[int, int]
 def read_ranges(
     client: Client, ranges: Mapping[TopicPartition, Range]
 ) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
-    """Yields, as a whole, every batch that has records of these ranges. Raises `Unreachable` when
-    nothing arrives for `SILENT_S`."""
+    """Yields every batch that has records of these ranges. A batch is yielded whole, so it may also
+    have records outside the ranges. Raises `Unreachable` when nothing arrives for `SILENT_S`."""
     fetcher = Fetcher(client)
     left = {tp: end for tp, (first, end) in ranges.items() if first < end}
     for tp in left:

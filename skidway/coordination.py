@@ -93,7 +93,7 @@ class Coordinator:
         self._addresses, chroot = check_connect(connect)
         self._session_timeout_s = session_timeout_s
         self._closing = False
-        if chroot:  # a client that uses a chroot cannot create it
+        if chroot:  # a client with a chroot cannot create the chroot
             with self._started(_client(self._addresses, session_timeout_s), connect_timeout_s) as c:
                 c.ensure_path(chroot)
                 _end(c)
@@ -125,7 +125,8 @@ class Coordinator:
         return 0 if identity is None else int(identity[0])
 
     def restart(self) -> None:
-        """Ends the session with its ephemeral nodes, and begins a new one without waiting for it.
+        """Ends the session with its ephemeral nodes, and begins a new session. Does not wait until
+        the new session is there.
 
         Callbacks get LOST, and CONNECTED once the new session is there. Raises Unreachable if the
         old session does not end; then call it again.
@@ -185,8 +186,8 @@ class Coordinator:
         return True
 
     def children(self, path: str, *, watch: Watch | None = None) -> list[str]:
-        """Names of a node's children, sorted. If the node is missing, returns none and sets no
-        watch."""
+        """Names of a node's children, sorted. If the node is missing, returns an empty list
+        and sets no watch."""
         try:
             return sorted(self._answer(path, lambda: self.client.get_children_async(path, watch)))
         except NoNodeError:
@@ -210,8 +211,8 @@ class Coordinator:
         self.client.exists_async(path).rawlink(answered)
 
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
-        """Does all operations that `build` adds to kazoo's transaction, or none. path: what error
-        messages call the transaction.
+        """Does all operations that `build` adds to kazoo's transaction, or none. Error messages
+        name `path`.
 
         Returns the result of each operation; if nothing was done, an exception for each. The
         request is sent only once: after Unreachable it may or may not have been done.
@@ -294,7 +295,7 @@ def check_connect(connect: str) -> tuple[str, str]:
 
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
-    """A request's result with a limit on every wait. kazoo's own calls would wait without one."""
+    """A request's result with a limit on every wait. kazoo's own calls would wait forever."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)
@@ -318,7 +319,8 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 def _end(client: Any) -> bool:
-    """Ends a session and waits for ZooKeeper's answer. Returns whether it came in time."""
+    """Ends a session and waits for ZooKeeper's answer. Returns whether the answer
+    came in time."""
     ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_WITHIN_S)

@@ -39,10 +39,10 @@ class ConfigurationRefused(SkidwayError):
 
 
 class StateRefused(SkidwayError):
-    """State on disk that must not be used: corrupt, another machine's, an older copy, or in use.
+    """State on disk must not be used: it is corrupt, another machine's, an older copy, or in use.
 
-    It has an exit status of its own (sysexits.h: EX_DATAERR), because only a person can repair it:
-    the systemd units do not restart a program after this status.
+    This error has an exit status of its own (sysexits.h: EX_DATAERR). The systemd units do not
+    restart a program after this status, because only a person can repair the state.
     """
 
     exit_code: ClassVar[int] = 65

@@ -10,7 +10,7 @@ how many were suppressed. Lines of libraries, from level warning on, are written
 "library"; their repeats are suppressed, too.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
-on. Lines that cannot be written are dropped, and the next line that succeeds has their number.
+on. Lines that cannot be written are dropped, and the next line that is written says how many.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class JsonLines(logging.Handler):
         self.addFilter(_lets_through)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record, after the counts of errors that are no longer suppressed."""
+        """Writes one record. Before it, `flush_suppressed` writes the errors whose suppression has
+        ended."""
         now = time.monotonic()
         line = self._line(record)
         suppressed: int | None = 0

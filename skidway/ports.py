@@ -2,9 +2,9 @@
 port.
 
 `Reservation` reserves ports by sockets that are bound and do not listen. When a bind fails with
-"Address already in use", the process that listens is found in Linux's /proc: its table of sockets
-has the inode that listens on the port, and one process has this inode open. The open files of other
-users' processes cannot be read; of such a process only the user is known.
+"Address already in use", this module finds the process that listens on the port in Linux's /proc.
+The table of sockets has the inode of the listening socket, and the process has this inode open. The
+open files of other users' processes cannot be read; of such a process only the user is known.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Reservation:
         self.close()
 
     def take(self, first: int = 0, count: int = 1) -> int:
-        """Reserves the lowest free port of `count` ports from `first` on. With 0 the kernel chooses
-        one.
+        """Reserves the lowest free port among the `count` ports from `first` on, and returns it. If
+        `first` is 0, the kernel chooses the port.
 
-        Raises SkidwayError when none of them is free.
+        Raises SkidwayError when no such port is free.
         """
         for port in range(first, first + count):
             kept = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

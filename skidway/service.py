@@ -2,10 +2,10 @@
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
 body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
-descriptor. This module also tells the service manager that the program is ending. The body tells it
-that the program is ready (skidway.systemd). Exceptions of the body become exit statuses here and in
-no other module. A SkidwayError is printed as one sentence on standard error. Any other exception,
-on any thread, is logged as one error with its traceback, and the exit status is 70.
+descriptor. Through skidway.systemd, the body tells the service manager that the program is ready,
+and this module tells it that the program is ending. Only this module turns exceptions of the body
+into exit statuses. A SkidwayError is printed as one sentence on standard error. Any other
+exception, on any thread, is logged as one error with its traceback, and the exit status is 70.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Shutdown:
         return self._requested
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable with the request. Never read from it."""
+        """A descriptor that becomes readable when the end is requested. Never read from it."""
         return self._reader
 
     def __del__(self) -> None:

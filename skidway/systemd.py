@@ -21,7 +21,7 @@ _log = log.get(__name__)
 
 def ready(status: str) -> None:
     """Tells that the program can do its work. Then systemd starts the units that are ordered after
-    it. May be repeated."""
+    the program's unit. May be called again."""
     _notify("READY=1", _line(status))
 
 

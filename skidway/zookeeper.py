@@ -140,7 +140,7 @@ class ZookeeperSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if `servers` is set and `myid` is not one of them."""
+        """Raises ConfigurationRefused if `servers` is set and has no server with number `myid`."""
         if not self.servers:
             return
         if self.my_id is None or str(self.my_id) not in self.servers:
@@ -177,9 +177,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
-    """If the server serves, tells the service manager and returns True. For a member of an ensemble
-    it is enough that it answers: it cannot serve before other members run, and members may be
-    started one after the other."""
+    """If the server is ready, tells the service manager and returns True. A single server is ready
+    when it serves. A member of an ensemble is ready when it answers: members may be started one
+    after the other, and no member can serve before other members run."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -302,7 +302,8 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        self._ended = ended  # readable once the child is gone, because only it holds `alive`
+        # `ended` becomes readable when the JVM is gone: only the JVM holds the other end, `alive`.
+        self._ended = ended
         libc = ctypes.CDLL(None)
         ours = os.getpid()
 
@@ -351,7 +352,7 @@ class Server:
         return status if status > 0 else 128 - status if status < 0 else 1
 
     def stop(self) -> None:
-        """Sends SIGTERM, so that ZooKeeper closes its log. Sends SIGKILL if it does not end."""
+        """Sends SIGTERM, so that ZooKeeper closes its log. If the JVM goes on, sends SIGKILL."""
         if self._process.poll() is None:
             self._process.terminate()
             try:

@@ -47,7 +47,7 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
-        self._named: set[str] = set()  # topics never sealed, which the audit was told of
+        self._named: set[str] = set()  # unsealed topics that the audit was told of
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
@@ -55,8 +55,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts that the state kept. If they were counted in buckets of another
-        size, first cuts them into deltas of their own.
+        """Takes over the counts that the state kept. If the state's bucket size is not that of
+        the settings, first puts those counts into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -116,8 +116,8 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares lost some files that never got an id. The loss names one new file id, which
-        stands for all of them.
+        """Declares that some files without a file id are lost. The loss names one new file id,
+        which stands for all of these files.
         """
         events.unseen(unseen)
         loss = Loss(
@@ -146,8 +146,8 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Unseen lines can be older than
-        that seal by `lateness.ms`. It is not subtracted here, because each message states it, and
-        because the audit's own `lateness.ms` may be larger.
+        that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each message states
+        that setting, and the audit's own `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -222,8 +222,8 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """Checks for each topic with a last word whether its files have more bytes to read, or are
-        perhaps other files than the ones that were read.
+        """Checks for each topic with a last word whether its files have more bytes to read, and
+        whether they may be other files than those that were read.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):

@@ -1,10 +1,10 @@
-"""Announcements say what a file id stands for. They are sent before its first record, daily, and at
-its end.
+"""Announcements say what a file id stands for. They are sent before the file id's first record,
+daily, and at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
 inode's time of birth then shows that two file ids stand for the same file. If the file system does
-not report that time, the fingerprint shows it. So a file that was announced with fewer than
-FINGERPRINT_BYTES is announced again once it has so many.
+not report that time, the fingerprint shows it. So a file that had fewer than FINGERPRINT_BYTES
+when it was announced is announced again once it has FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def announcement(
     fingerprint: Fingerprint | None = None,
 ) -> Announcement:
     """The announcement that opens a file id; with `closing`, the announcement of its final length.
-    fingerprint: if the file has more bytes now than at its birth, covers these too.
+    fingerprint: used instead of the fingerprint in `tracked.birth`, if the file has grown since.
     """
     birth = tracked.birth
     fingerprint = fingerprint or birth.fingerprint

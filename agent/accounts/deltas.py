@@ -8,7 +8,7 @@ nor doubles a count.
 
 The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
 for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
-number; without it the bucket's chain of deltas would be broken for ever.
+number; without the number the bucket's chain of deltas would be broken for ever.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Deltas:
         """previous: looks up the last deltas of buckets. sums, losses: what the state holds and no
         delta contains yet.
         """
-        # Seven arguments, because after a restart the earlier counts keep their numbers and
-        # buckets.
+        # Seven arguments, because an agent that was restarted goes on with the numbers, buckets
+        # and counts that it had before.
         self._sender = sender
         self._mail = mail
         self._previous = previous
@@ -49,7 +49,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # by deltas of the open transaction
+        self._touched: dict[BucketKey, int] = {}  # last deltas of buckets, not durable yet
         self.number = number
 
     @property

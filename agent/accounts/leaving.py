@@ -3,17 +3,18 @@
     look       as for every seal: note W and `at`, scan the patterns, note how long each file is
     at rest    if all these bytes are settled at that look, nothing of the topic is under way: this
                seal is the last word, and nothing of the topic is read any more
-    otherwise  the seal follows when it is settled, as an ordinary one; the next look decides anew
+    otherwise  this seal is an ordinary one, sent when the bytes are settled; the next look decides
+               anew
     disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
                last word is taken back, and the agent reads the topic's files on
-    over       at one and the same look all topics are at rest, and all words are published
+    over       one look finds all topics at rest, and all last words are published
 
 A last word is a seal. Like any seal, it vouches for all bytes that lay in the files at the wall
 time W that it names. But after a last word the audit waits for no further seal of the topic. So if
 the agent sees more bytes later, it must take the last word back. The state keeps which topics have
-a last word. To take a last word back, the agent sends an ordinary seal with the same W and `at`. It
-sends this seal in the first transaction after it has opened the state again (to run or to drain).
-If a look finds more bytes, it sends the seal in the transaction of that look.
+a last word. To take a last word back, the agent sends an ordinary seal with the same W and `at`. An
+agent that opens the state again (to run or to drain) takes all last words back in its first
+transaction. If a look finds more bytes, the agent sends the seal in the transaction of that look.
 
 A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
 its agent must still notice when a known file vanishes unread.
@@ -33,16 +34,16 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Leaving:
     """Owns the last words of the topics.
 
-    left: by topic, the last word, if it is the topic's newest seal. It is durable, or this turn's
-    transaction makes it durable. done: topics whose last word was said after the agent started, and
-    whose files have shown nothing new since that last word.
+    left: by topic, the last word, if it is the topic's newest seal. The last word is durable, or
+    this turn's transaction makes it durable. done: topics whose last word was said after the agent
+    started, and whose files have shown nothing new since that last word.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # by topic: its count of doubts at its last word
+        self._at_rest: dict[str, int] = {}  # by topic: the count of doubts at the last word
         self._kept: set[str] = set()
 
     @property
@@ -108,8 +109,8 @@ def obstacles(
     files: Iterable[TrackedFile],
     unreadable: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Yields why these topics have no last word yet: a sentence for each file, or one for the
-    topic.
+    """Yields sentences that say why these topics have no last word yet: one sentence for each file,
+    or one for the whole topic.
     """
     of_topic: dict[str, list[TrackedFile]] = {topic: [] for topic in topics}
     for tracked in files:

@@ -43,7 +43,9 @@ class Register:
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
 
     def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces the full fingerprint of a file that had fewer bytes when it was found."""
+        """Announces the full fingerprint of a file that was shorter than FINGERPRINT_BYTES when it
+        was found.
+        """
         handle = self._handles.held(tracked.file)
         if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
             return
@@ -70,7 +72,7 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Lets the files be read whose announcements have reached the cluster."""
+        """Lets each file be read once its announcement has reached the cluster."""
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None
             if tracked is not None and not tracked.announced:
@@ -79,7 +81,9 @@ class Register:
                 self._reader.wake(tracked)
 
     def close_ended(self, now_ms: int) -> None:
-        """Announces final lengths, in the transaction in which the positions reach them."""
+        """Announces an ended file's final length, in the transaction that moves the file's position
+        to this length.
+        """
         for tracked in list(self._tracker.ended.values()):
             if tracked.flights or tracked.position != tracked.length:
                 continue

@@ -92,6 +92,6 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """What cannot be read of a topic's files, in words; empty if nothing holds the seal back."""
+    """Which of a topic's files cannot be read, and why; empty if nothing holds the seal back."""
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

@@ -32,12 +32,12 @@ class SetBacks:
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
-        """Notes that the seal that was noted last is sent. It vouches for all lines that were
-        written before it was noted.
+        """Notes that the topic's seal is sent. The seal vouches for all lines that were written
+        before the call of `noted` for it.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)
 
     def greatest(self, topic: str, now_ms: int) -> int:
-        """The greatest time (ms) of a line of the topic that nobody has read."""
+        """The greatest time (ms) that an unread line of the topic can have."""
         return max(now_ms, self._greatest.get(topic, now_ms))

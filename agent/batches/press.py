@@ -160,7 +160,7 @@ class Press:
         bucket_ms: int,
     ) -> Pressed:
         """Makes batches and counts of readings that share `read_ms`. The reading of an over-long
-        line must be the only one in its call.
+        line must be pressed alone, in a call of its own.
 
         sources: the data topic and its rejected topic.
         """
@@ -218,8 +218,8 @@ class Press:
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]
     ) -> tuple[pa.BinaryArray, pa.BinaryArray | None, Int64s]:
-        """Returns the values, the keys, and the rows of `parsed` that they come from. Adds the rows
-        that do not fit to `rejects`.
+        """Returns the values, the keys, and the rows of `parsed` that they come from. Adds a
+        reject to `rejects` for each row that does not fit.
         """
         datums, refused = self._codec.encode_rows_checked(parsed.batch)
         fit = np.ones(len(parsed.rows), np.bool_)
@@ -344,7 +344,7 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """`parsed` numbers the lines that fit; renumbers its rows by their places among all lines."""
+    """`parsed` numbers only the lines that fit. Returns it with row numbers among all lines."""
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 

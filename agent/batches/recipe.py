@@ -35,8 +35,8 @@ from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
 PRESS_VERSION: Final = 1
-"""Increase it with every change to Skidway's own code that makes a different record (topic,
-partition, key, time or value) of the same line under the same recipe.
+"""Increase this version when a change to Skidway's own code gives the same line under the same
+recipe a different record (topic, partition, key, time or value).
 tests/unit/agent/batches/test_recipe.py checks this with known lines and their records.
 """
 
@@ -84,9 +84,8 @@ class Recipe:
     def to_json(self) -> str:
         """Returns canonical JSON: equal recipes give equal text.
 
-        Fields that have their default value are left out. Only fields that were added later have a
-        default, so the text and the fingerprint of a recipe that an older program stored stay as
-        they are.
+        Fields that have their default value are left out. Only fields that newer programs added
+        have a default. So a recipe that an older program stored keeps its text and fingerprint.
         """
         content = asdict(self)
         for each in fields(self):
@@ -219,7 +218,7 @@ def derived_schema(source: SourceSettings) -> str:
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
-    # Only regex is left, which has a pattern: json needs a schema
+    # Only the regex parser comes here, and it has a pattern: json needs a schema
     assert source.parser.pattern is not None
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None

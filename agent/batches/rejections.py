@@ -19,7 +19,7 @@ TELL_EVERY_S: Final = 60.0
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""A share of fewer lines than this says nothing."""
+"""If a topic had fewer lines than this, its share is not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class _Topic:
 
 
 class Rejections:
-    """Owns the counts. share_max: too_many() returns each topic of whose lines more than this share
-    was rejected.
+    """Owns the counts. share_max: too_many() returns the topics whose share of rejected lines is
+    greater than this.
     """
 
     def __init__(self, share_max: float) -> None:

@@ -2,7 +2,7 @@
 
 file     all records of a file go to one partition, so that they keep their order
 key      as Kafka's own clients do it (skidway.kafka.partitioning)
-spread   every MiB of a file goes to another partition, for few large files
+spread   every MiB of a file goes to another partition, for sources with few large files
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def of_file(file: int, partitions: int) -> int:
 
 
 def of_position(file: int, first: Int64s, partitions: int) -> Int64s:
-    """The partition of each record of a file by its first byte."""
+    """The partition of each record of a file. The position of the record's first byte decides."""
     steps = first >> SPREAD_BITS
     found, where = np.unique(steps, return_inverse=True)
     table = [_mix(_mix(file) ^ int(step)) % partitions for step in found]

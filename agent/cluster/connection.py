@@ -277,8 +277,8 @@ def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuses topics with configs by which Apache Kafka would delete records because of their event
-    time. Warns about topics with configs by which it would refuse future event times.
+    """Refuses a topic if its configs let Apache Kafka delete records because of their event time.
+    Warns about a topic if its configs let Apache Kafka refuse event times in the future.
     """
     for topic, known in configs.items():
         for key in ("retention.ms", "message.timestamp.type"):

@@ -17,8 +17,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch got an offset that is not higher than an offset acknowledged before. Then the
-    log was replaced.
+    """Whether a batch got an offset that is not higher than an offset acknowledged before. If so,
+    the log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -52,11 +52,11 @@ class Topics:
                 self._put(source.topic, TopicState(source.topic_id, None), changes)
 
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
-        """Data topics to seal, each with the audit sources of itself and of its rejected topic.
+        """The data topics to seal, each with its own audit source and that of its rejected topic.
 
-        They include topics whose source was taken out of the settings. The agent reads no files for
-        these topics any more, and has declared what was unread. So nobody needs to wait for these
-        topics.
+        The data topics include those whose source was taken out of the settings. The agent reads no
+        files for these topics any more, and has declared what was unread. So nobody needs to wait
+        for these topics.
         """
         found = {}
         for topic in self._former:
@@ -82,7 +82,7 @@ class Topics:
         return self.named(topic, "" if known is None else known.topic_id)
 
     def source_of(self, tracked: TrackedFile) -> Source:
-        """The topic of a file's lines, with the id under which the file was announced."""
+        """The topic of a file's lines, with the topic id that the file's announcement names."""
         return self.named(tracked.birth.topic, tracked.birth.topic_id)
 
     def named(self, topic: str, topic_id: str) -> Source:

@@ -42,8 +42,8 @@ mkdir -p /etc/skidway && {{ test -e /etc/skidway/agent.yml || {{
 
 
 def snippet(wheels: Path) -> str:
-    """The commands that install from a directory of wheels. The directory may exist on the host
-    only.
+    """The commands that install from a directory of wheels. The directory must exist on the
+    host, but need not exist here.
 
     Raises UsageError for a directory that exists here and has no wheels.
     """

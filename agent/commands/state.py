@@ -60,9 +60,9 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The two tables that `show` prints for people: the files, and the ranges of them that were
-    declared lost or uncertain. Ids are written as in the audit's sentences. If nobody saw the end
-    of a declared range, the file's sum says "or more".
+    """The two tables that `show` prints for people: one of the files, and one of the files' ranges
+    that were declared lost or uncertain. Ids are written as in the audit's sentences. If nobody saw
+    the end of a declared range, the file's sum says "or more".
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -78,8 +78,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: how many it covers; for an open file, this follows from the file's size
-    on the host now.
+    """One file id. bytes: how many bytes the file id covers; for an open file, this number follows
+    from the file's size on the host now.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
@@ -140,7 +140,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes.put_meta("number", 0)  # an epoch has its own numbers and chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
-        changes.put_left({})  # they are of the old epoch; the new one has sealed nothing
+        changes.put_left({})  # last words belong to the old epoch; the new epoch has no seal yet
         state.commit(changes)
         state.close()
         return (

@@ -1,16 +1,16 @@
 """Handles intents that cannot be sent again as they were: finds out which of their records the
 brokers have, then decides what is done with the others.
 
-    asked  -> search     what the brokers have of them (search has the rules of waiting)
+    asked  -> search     which of their records the brokers have (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like what was acknowledged
-    missing, bytes here  sent under a new intent: the same settings and time of reading with the
-                         present program, so that a record has the partition and bucket it would
-                         have had, and a late copy of it is a repeat
+    missing, bytes here  sent under a new intent by the present program, with the same settings and
+                         time of reading. So each record gets the partition and bucket that it
+                         would have had, and readers drop a late copy of it as a repeat
     missing, bytes gone  lost: no broker has them
-    missing, and behind  lost: its partition holds later records of the file, so readers would drop
-                         it as a repeat
-    doubtful, or a hole  uncertain: the log shows it in several ways, or a part of the log is gone
+    missing, and behind  lost: the record's partition holds later records of the file, so readers
+                         would drop the record as a repeat
+    doubtful, or a hole  uncertain: the log shows the bytes in several ways, or part of it is gone
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces its row by one
 row for each part. Parts that are not sent keep their recipe, so that they are read back again after
@@ -109,8 +109,8 @@ class Inquiry:
         agent: int,
         past_at: float,
     ) -> None:
-        """past_at: the monotonic time after which nothing can arrive that was sent before the agent
-        started.
+        """past_at: the monotonic time after which a batch that was sent before the agent started
+        can no longer arrive.
         """
         # Eight arguments, because a decision about an intent changes files, presses and progress.
         self._tracker = tracker
@@ -123,7 +123,7 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # the intents that this search looks for
-        # by file: the count of news when its records were last gathered, and these records
+        # by file: the count of news at the last gathering, and the records gathered then
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided
@@ -163,7 +163,7 @@ class Inquiry:
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides about each intent of which enough is known; returns the parts that are sent."""
+        """Decides about each intent as soon as enough is known; returns the parts that are sent."""
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
@@ -402,8 +402,8 @@ class Inquiry:
         *,
         is_whole: bool,
     ) -> Taken | None:
-        """Adds a flight for a part to the flights of the file's earlier bytes. Returns the part if
-        it is sent.
+        """Adds a flight for a part, behind the flights of the file's earlier bytes. Returns the
+        part if it is sent.
         """
         whole, part = asked.intent, verdict.part
         intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
@@ -431,15 +431,15 @@ class Inquiry:
     def _intent_of(
         self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
     ) -> Intent:
-        """The intent of a part. A new intent takes the place of the whole one."""
+        """The intent of a part: `whole` itself, or a new intent that replaces `whole`."""
         part = verdict.part
         if verdict.sending is not None:
             intent = verdict.sending.intent
         elif is_whole:
             intent = whole
         else:
-            # If the part's bytes are gone, it gets the CRC of the whole intent, so that no bytes
-            # prove it.
+            # If the part's bytes are gone, the part gets the CRC of the whole intent. So no bytes
+            # can prove the part.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

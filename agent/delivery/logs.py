@@ -22,8 +22,8 @@ turn.
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. The responses arrive while the producer's
-    client waits for its own.
+    """Implements `skidway.agent.delivery.search.Logs`. The responses are received while the
+    producer's client waits for responses of its own.
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
@@ -71,7 +71,7 @@ class FetchedLogs:
             self._fetcher.remove(tp)
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:
-        self._fetcher.remove(tp)  # also its watermark; an answer under way is ignored
+        self._fetcher.remove(tp)  # forgets its watermark and any answer under way
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
@@ -81,7 +81,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # the broker will answer the same again
+                self._go_on(error.tp, error.requested)  # the same error will come again
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

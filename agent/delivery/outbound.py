@@ -65,7 +65,7 @@ class Refusal:
     arrived. Positions are in bytes.
 
     was_sent: an earlier attempt may have arrived. counts: what the record adds to its flight's
-    outcome. is_rejected: whether it counts as rejected there.
+    outcome. is_rejected: whether that outcome counts the record as rejected.
     """
 
     tp: TopicPartition

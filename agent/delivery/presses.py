@@ -60,7 +60,7 @@ class Presses:
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
-        """Writes the intents of new readings, after the recipes that they name."""
+        """Writes the intents of new readings. First writes the recipes that these intents name."""
         new = [one.reading.intent for one in taken if one.is_new]
         for fingerprint in {intent.recipe for intent in new} - self._kept:
             changes.put_recipe(self._recipes[fingerprint])

@@ -67,7 +67,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds parts of intents that were made before the agent started, and then divided."""
+        """Adds the parts of divided intents. The intents were made before the agent started."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
@@ -124,8 +124,8 @@ class Progress:
 
 
 class Passed:
-    """What one checkpoint passed: intents, what to count, and files with their earlier
-    positions.
+    """What one checkpoint passed: the intents, the counts of their records, and the files, each
+    with the position that it had before.
     """
 
     def __init__(self) -> None:

@@ -73,8 +73,8 @@ class Part:
 class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
-    tops: for each record, the highest end among it and all records before it. So tops never fall,
-    although ends may fall.
+    tops: for each record, the highest end of this record and all records before it. So tops never
+    fall, although ends may fall.
     """
 
     first: Int64s
@@ -117,8 +117,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """The partitions of a recipe's topics in which records can lie if nobody knows by which recipe
-    they were sent.
+    """All partitions of a recipe's topics: records can lie in any of them if nobody knows by which
+    recipe the records were sent.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
@@ -173,7 +173,7 @@ class Found:
         self.marks = Marks()
         self.bytes = 0
         self.news: Counter[int] = Counter()
-        """How often something was found of each file."""
+        """By file: how often records of it were found."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""
@@ -293,8 +293,8 @@ def dropped(
 def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
     """Splits a part into pieces. Yields each piece, and whether readers would drop its records.
 
-    bounds: where the records of the intent begin and end. is_dropped: it has one element for each
-    record, so one fewer than `bounds`.
+    bounds: where the records of the intent begin and end. is_dropped: one element for each record,
+    so one element fewer than `bounds`.
     """
     low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
     changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1

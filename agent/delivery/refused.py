@@ -12,9 +12,9 @@ agent started. A record counts as found if readers of the log keep it. Readers d
 lies after later records of its file. Such a record comes from an attempt that was under way for
 long.
 
-Meanwhile the record's intent waits. The records after a refused one wait only for the transaction
-that marks its intent. Without the mark, the agent would send the refused record again after a
-crash. The record would then lie after the later ones, and readers would drop it. A lost or
+Meanwhile the record's intent waits. The records after the refused one wait only for the
+transaction that marks this intent. Without the mark, the agent would send the refused record again
+after a crash. The record would then lie after the later ones, and readers would drop it. A lost or
 uncertain record is declared only in the transaction in which the checkpoint passes the intent.
 If the agent crashes before that transaction, it looks for the record again, may send it again, and
 a broker may take it.
@@ -121,7 +121,7 @@ class Refused:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether the records after a refused one must still wait until its intent is marked."""
+        """Whether later records must still wait until a refused record's intent is marked."""
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
@@ -147,8 +147,8 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, and decides about each record of which enough is known;
-        never waits.
+        """Takes what the brokers have sent, and decides about each record as soon as enough is
+        known; never waits.
         """
         if not self._searching and self._asked:
             self._begin(now)

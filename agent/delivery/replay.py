@@ -43,12 +43,12 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether no intent that was made before the agent started waits any more."""
+        """Whether all intents that were made before the agent started are sent or handed on."""
         return not self._waiting and not self._later
 
     @property
     def can_go_on(self) -> bool:
-        """Whether an intent still waits that is not put off."""
+        """Whether any intent still waits, apart from those that are put off."""
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:
@@ -96,8 +96,8 @@ class Replay:
         return Taken(tracked, reading, flight, is_new=False)
 
     def _obstacle(self, intent: Intent, recipe: Recipe | None) -> str | None:
-        """Why the intent cannot be replayed, whatever the file's bytes are; None if only its bytes
-        can prevent it.
+        """Why the intent cannot be replayed even if the file's bytes are unchanged. None if only
+        changed or missing bytes can prevent the replay.
         """
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"

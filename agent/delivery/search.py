@@ -8,22 +8,23 @@ turn.
 
 While something is missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver what that process had handed
-to it. Producer ids do not keep these bytes out. A broker refuses the old epoch of a producer id
-without transactions only once a batch with the id's next epoch has arrived in the partition. But
-the batch that is looked for would be that first batch. TCP bounds the wait: the kernel tries a
-socket without a process again 8 times, over at most 103 s (tcp_orphan_retries), then gives up. A
-broker that has taken a request's bytes appends them before it answers later fetches, or dies with
-them. What it has appended lies below the high watermark once the high watermark has reached the log
-end of that time. So once this process has run for `wait_s`, nothing more can arrive that the
-previous process sent. A high watermark that is asked for after that time has passed everything that
-did arrive. If these assumptions fail, a batch may arrive still later. If the agent has sent its
-bytes again, the batch repeats records with the same origin, partition and time, and every reader
-drops the batch. If its bytes were declared lost, the audit shows more records than were counted.
+to it. Producer ids do not keep these bytes out. Without transactions, a broker refuses a
+producer id's old epoch only after the partition has received a batch with the id's next epoch. But
+that batch would be the very one that is looked for, sent again. TCP bounds the wait: the kernel
+tries a socket without a process again 8 times, over at most 103 s (tcp_orphan_retries), then gives
+up. A broker that has taken a request's bytes appends them before it answers later fetches, or dies
+with them. The appended bytes lie below the high watermark as soon as the high watermark reaches the
+end that the log had after the append. So once this process has run for `wait_s`, bytes that the
+previous process sent can no longer arrive. If the search asks for a high watermark after that time,
+all bytes that did arrive lie below it. If these assumptions fail, a batch may arrive still later.
+If the agent has sent its bytes again, the batch repeats records with the same origin, partition and
+time, and every reader drops the batch. If its bytes were declared lost, the audit shows more
+records than were counted.
 
 While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
-read all records from the floor on: records were deleted, cut off or damaged, or the agent may not
-read them. Then a record that was not found may have been there. The search reports such a hole, and
-the missing bytes are uncertain.
+read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
+right to read them. Then a record that was not found may have been there. The search reports such a
+hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the search before, and reads from these floors on."""
+        """Forgets the previous search, and reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -135,8 +136,8 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether all that the search can find out about these partitions is known, even if other
-        partitions do not answer.
+        """Whether the search has found out all that it can about these partitions. Other
+        partitions need not have answered.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
@@ -162,8 +163,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: nothing new that was sent before the agent started can
-        arrive any more.
+        """Takes what has arrived. is_past: whether anything that was sent before the agent
+        started can no longer arrive.
         """
         if self.is_over:
             return

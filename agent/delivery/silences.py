@@ -8,7 +8,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Silences:
-    """Owns since when each partition waits for an acknowledgement (monotonic seconds)."""
+    """Owns the times (monotonic seconds) since which partitions wait for an acknowledgement."""
 
     def __init__(self) -> None:
         self._since: dict[TopicPartition, float] = {}

@@ -2,12 +2,12 @@
 
 host        what the agent asks of the operating system; tests have a host of their own
 operating_system  implements `host` with the calls of this machine
-birth_times when an inode was made: what tells a file from the next one that gets its inode
+birth_times when an inode was made: tells whether a new file has got a deleted file's inode
 patterns    which paths a source's patterns match
 directories what a look has listed
 generations names that rotation gives
 sources     which source a path belongs to, and how patterns and links lead into a directory
-links       what links led to, one after the other, in other directories
+links       the files in other directories to which a link led between two looks
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 mounts      known files whose file system is not there yet
@@ -25,12 +25,13 @@ births      how file ids begin, and
 endings     how they end
 host_files  the owners of all that is known, in one value
 recognition what a file found on the host is: new, the same, a copy, another one, rewritten
-tracking    a look: from the files that lie there, and those that do not, to file ids; like
-            recognition and reading, it reports with a reason which files were cut or vanished
+tracking    a look: decides which file ids begin or end, by the files that lie there and those
+            that are gone; like recognition and reading, it reports which files were cut or
+            vanished, and why
 sighting    what a look found, and for which source
 unopened    files that were found and could not be opened yet
 unreadable  what could not be looked into, by name
-news        what the owner of all this has to write down
+news        new file ids and losses, which the agent's loop has to write to the state
 handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 

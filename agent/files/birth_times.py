@@ -1,6 +1,6 @@
 """The time at which an inode was made distinguishes a file from the next one that gets its inode.
 
-The kernel gives the inode of a deleted file to a new file; on ext4 already the next new file gets
+The kernel gives the inode of a deleted file to a new file; on ext4, the very next new file gets
 it. On ext4, XFS, Btrfs, F2FS, ZFS and tmpfs, statx(2) says when the inode was made. Python's
 os.stat does not show this time on Linux. If the C library, the kernel or the file system has no
 such time, the answer is None.

@@ -51,8 +51,8 @@ class Births:
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """Begins a file id at the highest position before which the bytes are proven to be those
-        that were read.
+        """Begins a file id at the end of the proven bytes. Bytes are proven if they are surely
+        those that were read.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)

@@ -43,9 +43,9 @@ class Compression:
         return is_decompressed(path) and self._host.look(plain) is not None
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
-        """Looks for the known file that became this one. SAME: the known file was found, and is
-        read in this file from now on. UNKNOWN: the compressed file cannot be read yet. It is listed
-        as unreadable, and looked at again.
+        """Looks for the known file that became this compressed file. SAME: the known file was
+        found, and is read in the compressed file from now on. UNKNOWN: the compressed file cannot
+        be read yet. It is listed as unreadable, and looked at again.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

@@ -88,8 +88,8 @@ class Copies:
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """(the file born at the path of which `found` may be a copy; how sure it is that `found`
-        has its bytes).
+        """(the file that was born at the path and that `found` may copy; how sure it is that
+        `found` has that file's bytes).
         """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:
@@ -146,7 +146,7 @@ def origins(tracked: TrackedFile) -> set[str]:
 
 
 def _is_short(original: TrackedFile) -> bool:
-    """Whether no more was read of the original than its first bytes."""
+    """Whether only the original's first bytes were read."""
     return original.promised <= original.birth.fingerprint.length
 
 

@@ -24,8 +24,8 @@ least STILL_S, and for at least STILL_FACTOR times the time that passed until it
 """
 
 CLOCK_SET_S: Final = 5.0
-"""If the clock's time moved by this much more or less than the time that has passed, the clock was
-set.
+"""The clock counts as set if its time moved by this much more, or this much less, than the time
+that has really passed.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
@@ -46,7 +46,7 @@ class Endings:
         self._now = 0.0
         self._now_ms = 0
         self._looked_ms: int | None = None  # the look before this one
-        self._set_ms = 0  # the clock's time at the look that last found it set
+        self._set_ms = 0  # the clock's time at the last look that found the clock set
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
@@ -86,8 +86,8 @@ class Endings:
         self.end(tracked)
 
     def vanish(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends the id of a file that is gone. Declares its unread bytes lost, unless it cannot have
-        had any.
+        """Ends the id of a file that is gone. Declares its unread bytes lost, unless the file
+        cannot have had unread bytes.
         """
         if self._stood_still(tracked):
             self.end(tracked)
@@ -95,8 +95,8 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """Lately finished files that no pattern leads to, because they may still grow. found: the
-        keys of the files that patterns lead to.
+        """Lately finished files that no pattern leads to. A look checks them because they may still
+        grow. found: the keys of the files that patterns lead to.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
@@ -106,8 +106,8 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether the file id may be forgotten, because no copy can appear any more that would have
-        to be compared with it.
+        """Whether the file id may be forgotten, because no new copy of the file can appear any
+        more. A new copy would have to be compared with the file.
         """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
@@ -131,8 +131,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When the file was looked at last (ms); if not since the agent started, the time of its
-        topic's last seal.
+        """When the file was looked at last (ms). If nobody has looked at it since the agent
+        started, the time of its topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

@@ -38,7 +38,9 @@ _CACHED: Final = 1 << 14
 
 
 class Generation(NamedTuple):
-    """The names that a name may be a generation of, and the name before its compression, if any."""
+    """What a file's name may be: bases are the names of which it may be a generation; plain is its
+    name before compression, or None.
+    """
 
     bases: tuple[str, ...]
     plain: str | None
@@ -60,7 +62,8 @@ def generation(name: str) -> Generation | None:
 
 
 def copied_from(path: str) -> Iterator[str]:
-    """The paths of which a file may be a copy: its name begins with their names.
+    """The paths of the logs that the file at `path` may be a copy of. The file's name begins with
+    the log's name.
 
     `app.log.1` may be a copy of `app.log`. `app-1.log` is no copy of `app.log`: if a pattern
     matches both, it is the log of another worker.
@@ -84,7 +87,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of a name that is followed only by parts of a generation's name."""
+    """Each beginning of `name` whose rest consists only of parts that mark a generation."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

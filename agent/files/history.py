@@ -74,7 +74,7 @@ class Known(Protocol):
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
-        anywhere; None if there is no such file, or if its time of birth is unknown.
+        somewhere; None if there is no such file, or if its time of birth is unknown.
         """
         ...
 
@@ -83,8 +83,9 @@ class Adopts(Protocol):
     """Finds out which known file a compressed one holds."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: it holds a known file, which is read there from now on. UNKNOWN: nobody knows yet;
-        a later look finds out. index: the number of the source. may_begin: as in `Sighting`.
+        """SAME: the compressed file holds a known file, which is read there from now on. UNKNOWN:
+        nobody knows yet; a later look finds out. index: the number of the source. may_begin: as in
+        `Sighting`.
         """
         ...
 
@@ -200,7 +201,7 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files may be gone that were younger than the newest known one. If no look has
+        """Whether files younger than the newest known file may be gone. If no look has
         found a file at the path, the agent may still know one from an event.
         """
         before = look.before.get(base)
@@ -263,8 +264,8 @@ class History:
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
         """Whether a file was made after the file at the path, so that it was not rotated from
-        there. Nobody can tell if the clock was set back, or if the file at the path is an old file
-        that came from another path.
+        there. If the clock was set back, or if the file at the path is an old file that came from
+        another path, nobody can tell, and the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None
@@ -284,7 +285,7 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """If a file was not read because it seems old, and its age is uncertain, declares it. The
+        """Declares a file that was not read because it seems old, if its age is uncertain. The
         age is uncertain if the file's time of change or the clock was set back while nobody looked.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
@@ -320,8 +321,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """Unknown files in a directory whose names do not show from which path they come, if they
-        changed since the last look. Listed once per look.
+        """The files of a directory that are unknown and changed since the last look, and whose own
+        names do not show from which path they come. A look lists the directory once.
         """
         known = look.others.get(directory)
         if known is not None:
@@ -379,8 +380,8 @@ class History:
         return name if None in births or births[0] == births[1] else None
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
-        """Whether a known file has the time of change of a compressed one, which compressing keeps.
-        Then the compressed file holds the known one.
+        """Whether the compressed file `found` has the same time of change as a known file.
+        Compressing keeps this time, so the compressed file then holds the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

@@ -33,7 +33,7 @@ class Status(NamedTuple):
 @dataclass(slots=True)
 class Scan:
     """What the patterns found. unreadable: (path, reason) for each path that could not be looked
-    into. dead: the unreadable paths that are links which lead nowhere.
+    into. dead: those of the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)

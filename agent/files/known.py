@@ -205,7 +205,7 @@ class KnownFiles:
 
     def first_born(self, base: str) -> int | None:
         """The time of birth of the oldest known file that was written at a path and still lies
-        anywhere; None if there is no such file, or if its time of birth is unknown.
+        somewhere; None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
@@ -215,8 +215,8 @@ class KnownFiles:
         file after a truncation.
 
         The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. A truncated file also has other bytes than were read, but then a copy of its old
-        bytes may lie beside it.
+        held open. A truncated file also has other bytes than those that were read. But a copy of
+        its old bytes may lie beside a truncated file.
         """
         old = self.replaced.get(found.path)
         if old is None:

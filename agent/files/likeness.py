@@ -99,9 +99,9 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     """The file's new key, if the file is still there and only the device number of its file system
     changed.
 
-    The kernel numbers disks as it finds them, and some file systems at each mount, so a restart of
-    the machine may renumber every file. If nothing was read of the file, only its birth proves that
-    it is the same.
+    The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
+    at each mount. So a restart of the machine may renumber every file. If nothing was read of the
+    file, only its birth proves that it is the same.
     """
     known = old.birth.key
     found = None if old.is_deleted else _with_inode_of(host, old)

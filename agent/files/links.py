@@ -4,8 +4,8 @@ at the start of a new day.
 A link may have led to other files in between. For example, `latest.log` led to
 `2026-11-19/app.log`, now leads to `2026-11-21/app.log`, and nobody looked on the 20th. The agent
 looks for such files in the neighbouring directories, under names that differ from both targets'
-names only in numbers, and under the names that rotation gives to these. If the targets differ in
-shape, nobody knows where to look, and the agent declares that.
+names only in numbers, and under the names that rotation gives to files with such names. If the
+targets differ in shape, nobody knows where to look, and the agent declares that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLACES_MAX: Final = 5_000
 """The most levels, and the most directories, that are looked through."""
 
 ID_LENGTH_MIN: Final = 8
-"""A shorter name of a directory may be part of a file's name by chance."""
+"""If a directory's name is shorter than this, a file's name may contain it by chance."""
 
 
 class Links:

@@ -55,7 +55,7 @@ class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
     lay: what lay at the meant paths. anchors: for meant paths where nothing lay, their newest known
-    files. seen: all that a rotation would change. restless: the looks after it during which names
+    files. seen: all that a rotation would change. restless: the later looks during which names
     came and went. unknown: the inodes of compressed files that may hold known files; nobody could
     tell yet.
     """
@@ -91,11 +91,11 @@ class Moment:
 class Look:
     """This look into one directory.
 
-    since: by topic, the time (ms) that counts as the last look when the agent starts. before_ms:
-    the time of the last look, if the directory is new in this look. before: what lay at each path,
-    or its anchor. names_here: the names that the patterns found. others: unknown files, by
-    directory. unresolved: paths whose known files may be in compressed files that nobody could look
-    into yet.
+    since: by topic, the time (ms) that counts as the time of the last look before the agent
+    started. before_ms: the time of the last look, if the directory is new in this look. before:
+    what lay at each path, or its anchor. names_here: the names that the patterns found. others:
+    unknown files, by directory. unresolved: paths whose known files may be in compressed files that
+    nobody could look into yet.
     """
 
     directory: str
@@ -186,7 +186,7 @@ class Look:
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
-        """Whether a path is none at which rotation is known to put files."""
+        """Whether rotation is not known to put files at the path."""
         if is_meant(path, self.moment.sources):
             return False
         directory, name = os.path.split(path)

@@ -36,7 +36,7 @@ class News:
         self.set_apart.append(apart)
 
     def may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
-        """Notes that bytes of a file may have been delivered already, as bytes of another one."""
+        """Notes that bytes of a file may have been delivered already, as bytes of another file."""
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
@@ -47,7 +47,7 @@ class News:
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges the losses of files of one topic that were lost at the same time for the same
+    """Merges losses if their files belong to one topic and were lost at the same time for the same
     reason.
     """
     alike: dict[tuple[str, str, str], list[SetApart]] = {}

@@ -101,7 +101,7 @@ class OperatingSystem:
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """Looks for the inode among the entries; looks again if one is renamed meanwhile."""
+        """Looks for the inode among the entries; looks again if an entry is renamed meanwhile."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:
@@ -192,8 +192,8 @@ class OperatingSystem:
         return DAMAGED if isinstance(size, OSError) else size
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
-        """The time of birth. Asks the operating system again if the inode has changed since. If a
-        new file has got the inode, that is such a change.
+        """The time of birth. Asks the operating system again if the inode has changed since the
+        last answer. An inode also changes when a new file gets it.
         """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:

@@ -24,7 +24,7 @@ DEPTH_MAX = 64
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An absolute pattern and what to leave out of it."""
+    """An absolute pattern. exclude: patterns of paths that are left out."""
 
     text: str
     exclude: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Pattern:
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
 
     def _excludes_all(self, path: str) -> bool:
-        """Whether everything is left out that may lie at or below a path."""
+        """Whether the pattern leaves out everything at and below a path."""
         return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
 
 

@@ -30,8 +30,8 @@ class Content(NamedTuple):
 
 
 class PlainSizes:
-    """Owns the size of each file, or the reason why it has no size. The thread only hands them
-    over.
+    """Owns the size of each file, or the reason why it has no size. The thread only hands
+    sizes and reasons over.
     """
 
     def __init__(self) -> None:

@@ -2,8 +2,8 @@
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
 not keep the others waiting. Every read begins a little before the read position. If the bytes there
-are not the ones that were read last time, the file is another one now: it was rewritten, or cut and
-has grown again.
+are not the ones that were read last time, the file gets a new file id: it was rewritten, or it was
+cut and has grown again.
 
 A reading ends with the last whole record. If a file's last line has no line end, the agent reads it
 only after the file has not changed for `idle.flush.ms`. A line that does not end within READ_BYTES

@@ -66,8 +66,8 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
-        """Paths where, since the last call, another file was found with the known file's inode, and
-        paths where a file was cut.
+        """The paths where another file was found with a known file's inode, and the paths where a
+        file was cut; both since the last call.
         """
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
@@ -114,8 +114,9 @@ class Recognition:
         return self._compression.adopt(sighting, self._now_ms)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends the id of a file that is another file now. Declares its unread bytes lost; nobody
-        knows how many they were. Begins a new id for the bytes that are there now.
+        """Ends a file id whose file has, or may have, other bytes than those that were read.
+        Declares the id's unread bytes lost; nobody knows how many they were. Begins a new id for
+        the bytes that are in the file now.
         """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
@@ -156,15 +157,15 @@ class Recognition:
         tracked.rotated = is_rotated
 
     def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Has the plain size of a compressed file measured that holds a known file."""
+        """Asks for the plain size of a compressed file that holds a known file."""
         if tracked.state is FileState.OPEN:
             self._known.on_growth(tracked)
         elif (handle := self._births.open(sighting)) is not None:
             handle.close()
 
     def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
-        """Begins a file id for a new file, unless it is a copy. old: the file that had its inode
-        before.
+        """Begins a file id for a new file, unless it is a copy. old: the file that had the
+        new file's inode before.
         """
         new = self._whole(sighting) if sighting.found.size else None
         if new is not None and not any(self._see_copy(new, base) for base in new.bases):

@@ -5,9 +5,10 @@ other files may have lain there, and rotation may have renamed them to names suc
 if a look finds another file than the last look did, or none, it goes through the names in that
 directory, or in the directory that the path's link leads to. An unknown generation is
 
-    read        if it was made and changed no earlier than the last look (before, it did not exist,
-                or was the file that the look found), and before the file that lies there now,
-                unless that file is an old one that came from another path
+    read        if it was made and changed no earlier than the last look. Until that look, it did
+                not exist, or it was the file that the look found. It must also have been made
+                before the file that lies at the path now, unless that file is an old one that came
+                from another path
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
@@ -28,8 +29,8 @@ declares that.
 
 A listing proves nothing if names change while it is read (stillness). When the agent starts, the
 time of the topic's last seal counts as the time of the last look. If the topic has no seal, the
-time counts at which the agent first started with the topic. A directory is listed again if its time
-of change is another than at the last look, or if a meant path in it leads to another file.
+time of the agent's first start with the topic counts instead. A directory is listed again if its
+time of change is another than at the last look, or if a meant path in it leads to another file.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """Takes over what lay at the meant paths before the agent started. since: the time that
-        counts as the last look, by topic (ms).
+        """Takes over what lay at the meant paths before the agent started. since: by topic,
+        the time (ms) that counts as the time of the last look.
 
         rotated: (meant path, present directory, file) of known files that were rotated from a meant
         path; the newest last.
@@ -128,8 +129,8 @@ class Rotations:
         """Goes through what the patterns found (by path), directory by directory.
 
         hidden: paths at or below which nobody can look now. For these paths, the agent keeps what
-        the last look noted. If a file in a directory cannot be looked at, it keeps the notes about
-        the whole directory.
+        the last look noted. If a file in a directory cannot be looked at, the agent keeps the
+        notes about the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -183,8 +184,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """The files that lay at meant paths that lead to another place now, or nowhere; each with
-        its directory.
+        """For each meant path that leads to another place now, or nowhere: the file that lay there
+        before, and the file's directory.
         """
         for path, before in self._lay.items():
             found = lay.get(path)

@@ -1,11 +1,11 @@
 """Whether the file at a path is a known file. Pure.
 
-An inode's number proves little: the kernel gives a deleted file's number to the next one. Evidence,
-the strongest first:
+An inode's number proves little: the kernel gives a deleted file's number to the next file.
+Evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
-    it was held open since: its inode cannot be another's                 same
+    the known file was held open all the time, so it kept its inode       same
     the device has another number: it must lie where it lay, and have     same, else other
     the bytes that were read
     both times of birth are known, and are equal                          same
@@ -81,11 +81,11 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
 def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
     """Whether a file that has `count` bytes of another one is a copy of it.
 
-    births: of the original, then of the other file. is_in_place: the original lies where it was
-    born, whole or truncated. So a younger file under a name that rotation gives was not rotated
-    from there. If the original is not in place, the other file may be the next log of a program
-    whose logs are alike. Then the agent reads the other file. If it shares many bytes with the
-    original, the agent declares that these may be delivered twice.
+    births: when the original was born, and when the other file was. is_in_place: the original lies
+    where it was born, whole or truncated. So a younger file under a name that rotation gives cannot
+    have been renamed from there. If the original is not in place, the other file may be the next
+    log of a program whose logs are alike. Then the agent reads the other file. If the two files
+    share many bytes, the agent declares that these bytes may be delivered twice.
     """
     original, other = births
     if original is None or other is None:

@@ -24,10 +24,12 @@ class Sighting(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path at which a pattern finds it; for a rotated file, the path before."""
+        """The path at which a pattern finds the file; for a rotated file, its path before the
+        rotation.
+        """
         return self.base or self.found.path
 
     @property
     def bases(self) -> list[str]:
-        """The paths of the logs of which it may be a copy or a generation."""
+        """The paths of logs. The file may be a copy or a generation of any of them."""
         return [self.base] if self.base is not None else list(copied_from(self.found.path))

@@ -1,4 +1,6 @@
-"""Which source a path belongs to, by its patterns and by the path before rotation. Pure."""
+"""Which source a path belongs to: the source's patterns match the path, or the path before
+rotation. Pure.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,10 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the paths by which patterns know it. links: names in it to which links lead, and
-    the names of which these may be generations; each with the link's path. numbered: names with
-    numbers to which links lead, by `shape`, because a later log has another number (kubelet's
-    `0.log`, `1.log`).
+    directories: the paths by which patterns know the directory. links: for each name in the
+    directory to which a link leads, the link's path. If that name may be a generation of other
+    names, each of them has the same entry. numbered: such an entry for each name with numbers,
+    under its `shape`, because a later log has another number (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -69,7 +71,7 @@ class Views:
     def member(
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
-        """The log of which a name in the directory is a generation; None if the name itself is
+        """Says of which log a name in the directory is a generation. None if the name itself is
         meant or excluded.
         """
         paths = [os.path.join(each, name) for each in self.directories]
@@ -116,8 +118,8 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """What a path was rotated from, as a member of its source; None if the path itself is meant or
-    excluded.
+    """The log from which a path was rotated, and its source, as a `Member`. None if the path itself
+    is meant or excluded.
     """
     directory, name = os.path.split(path)
     said = generation(name)
@@ -135,7 +137,9 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of a directory's generations, and of meant paths that lead to other files now."""
+    """The topics of a directory's generations, and of the meant paths in `left`, which lead to
+    other files now.
+    """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 STILL_MS: Final = 50
-"""A directory that changed this shortly before a look, or during it, may be seen half renamed."""
+"""If a directory changed during a look, or less than this time before it, the look may have seen
+only a part of the renamings.
+"""
 
 RESTLESS_S: Final = 30.0
-"""After this long, the listing of a directory whose generations are always being renamed is
-accepted.
+"""A directory's generations may always be in the middle of renamings. After this time, its listing
+is accepted nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
@@ -26,8 +28,8 @@ Seen = frozenset[tuple[str, object]]
 class Restless:
     """Looks at a directory in which names change.
 
-    since: when these looks began, s. seen, seen_ms: all that a rotation would change, and since
-    when.
+    since: when these looks began, s. seen: all that a rotation would change. seen_ms: since when
+    `seen` has been the same.
     """
 
     since: float
@@ -36,8 +38,8 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """What a later look waits for, in a directory that changed just now; None if this look can be
-    trusted.
+    """What a later look at the directory waits for, because the directory changed just now. None if
+    this look can be trusted.
 
     before: what the last look saw; now: s, of a clock that is never set.
     """

@@ -1,8 +1,8 @@
 """Generations under names that rotation is not known to give. Pure.
 
-If a known file lies under such a name, its program has its own way of rotating. Files made since
-then count as generations if their names contain the name of the path, or differ from the known
-file's name only in digits; nobody can say whether other files are generations.
+If a known file lies under such a name, its program has its own way of rotating. Then a new file
+counts as a generation if its name contains the name of the path, or differs from the known file's
+name only in digits. Nobody can say whether other new files are generations.
 """
 
 from __future__ import annotations

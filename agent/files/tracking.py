@@ -46,7 +46,7 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
 FORGET_AFTER_S = 3600.0
-"""Seconds between two searches for closed files; those that are gone from the host are
+"""Seconds between two searches for closed files. A closed file that is gone from the host is
 forgotten.
 """
 
@@ -83,7 +83,7 @@ class Tracker:
         )
         self._rotations = Rotations(host, self._directories, self._known, recognition.adopt)
         self._now_ms = 0  # the time of this look
-        self._linked: dict[str, str] = {}  # of this look, by real path: the path of the link
+        self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
         self.linked_directories: frozenset[str] = frozenset()
         """The directories of files to which links lead. Only a watch on these directories reports
         the files' events.
@@ -120,7 +120,7 @@ class Tracker:
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
-        """Calls this for each file that may have something to read."""
+        """Sets the function that is called for each file that may have something to read."""
         self._known.on_growth = call
 
     def load(
@@ -140,7 +140,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # this note is older than the last read
+                tracked.changed_ns = None  # this time was noted before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -176,7 +176,9 @@ class Tracker:
         self._endings.end(tracked)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends the id of a file that is another one now; see `Recognition.replace`."""
+        """Ends a file id, because its file is no longer the file that was read; see
+        `Recognition.replace`.
+        """
         self._recognition.replace(tracked, reason, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
@@ -186,7 +188,7 @@ class Tracker:
     def find_again(self, tracked: TrackedFile) -> bool:
         """Whether a file lies somewhere, though it is not where it was at the last look.
 
-        Notes the new place. Raises OSError if that cannot be known.
+        Notes the new place. Raises OSError if nobody can know whether there is one.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)
@@ -281,7 +283,7 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, which no pattern leads to; an empty one is looked at again
+        """Handles a generation, to which no pattern leads. An empty generation is looked at again
         later.
         """
         found, base = sighting.found, sighting.meant
@@ -363,7 +365,7 @@ class Tracker:
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
             tracked.size = max(tracked.size, 0 if found is None else found.size)
-            return  # the replay checks its promised bytes first
+            return  # the replay checks the file's promised bytes first
         if path is None and status is None:
             if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
@@ -386,7 +388,7 @@ class Tracker:
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # the reader opens it, which has its size measured
+                self._known.on_growth(tracked)  # when the reader opens it, its size is measured
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):

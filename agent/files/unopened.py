@@ -1,7 +1,7 @@
 """Files that were found and could not be opened yet: each is read later, or declared lost.
 
-The state keeps these files, because if one is deleted before it can be read, nothing else tells of
-it.
+The state keeps these files. If one of them is deleted before it can be read, only the state shows
+that it existed.
 """
 
 from __future__ import annotations

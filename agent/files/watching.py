@@ -2,7 +2,7 @@
 
 watchdog's thread hands over paths through a bounded set and a descriptor; the agent's loop takes
 them. Events can be lost: there are too many, no watch is left, or the file system has no events.
-The next look through the patterns finds what they would have told.
+The next look through the patterns finds what the lost events would have shown.
 
 Each event costs more than reading the line that caused it. So while events are many, nothing is
 watched; files that are always being written are looked at all the time anyway.
@@ -31,8 +31,8 @@ from skidway import log
 from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
-"""The most paths that are handed over at a time. If there are more, everything is looked
-through.
+"""The most paths that watchdog's thread hands over at a time. If there are more, the loop looks
+through everything.
 """
 
 RATE_MAX = 400.0
@@ -94,7 +94,7 @@ class Inbox(FileSystemEventHandler):
         return taken
 
     def close(self) -> None:
-        """Closes the descriptors; no event may come any more."""
+        """Closes the descriptors. The caller must make sure that no event comes afterwards."""
         os.close(self._reader)
         os.close(self._writer)
 
@@ -118,7 +118,7 @@ class Watch:
         self._failed: set[str] = set()
 
     def start(self) -> None:
-        """Starts watching; `mind` tries directories again that are not there yet."""
+        """Starts watching. If a directory is not there yet, `mind` tries again to watch it."""
         self._observer.start()
         self._watch_all()
 
@@ -129,8 +129,8 @@ class Watch:
         self.inbox.close()
 
     def follow(self, directories: frozenset[str]) -> None:
-        """Watches the directories to which links lead now. If it gets the same object as before,
-        nothing has changed.
+        """Watches the directories to which links lead now. If `directories` is the same object as
+        in the call before, nothing has changed.
         """
         if directories is self._asked:
             return

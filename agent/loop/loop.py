@@ -13,7 +13,7 @@ acknowledged; then the checkpoint passes the intent.
 There is one loop, in one thread. It owns every part that keeps something; `parts` makes these
 parts. Nothing is sent until the transaction with its intent is durable. If the disk is full, the
 loop keeps the transaction unchanged and tries it again. Until the transaction succeeds, the loop
-gathers nothing new, and sends nothing that the transaction promises.
+gathers nothing new, and does not send what the transaction promises.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from skidway.kafka.client import Delivery
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""Seconds between looks that need no event, at files that were read lately."""
+"""Seconds between two looks at a file that was read lately. These looks need no event."""
 
 PATIENCE_S = 0.2
 """The longest time that a turn sleeps."""
@@ -109,7 +109,7 @@ class Loop:
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
         """Looks at paths to which something happened. `everything`: looks through all patterns,
-        because nobody knows which paths these are.
+        because nobody knows to which paths something happened.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -118,7 +118,7 @@ class Loop:
             self._looks.ask(now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """Has files read up to these positions, and all others not at all."""
+        """Sets the position up to which each of these files is read. Other files are not read."""
         self.reader.limits = limits
 
     def leave(self) -> None:
@@ -143,7 +143,7 @@ class Loop:
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics without a last word. Only a last word counts that was said after the agent
+        """The topics without a last word. A last word counts only if it was said after the agent
         started, is durable, and was not taken back.
         """
         return self._sealed.keys() - self._accounts.leaving.kept
@@ -193,8 +193,8 @@ class Loop:
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """The partitions in which records are looked for and which send nothing, and for how long
-        (s).
+        """By partition: for how long (s) it has sent nothing, although the agent looks for records
+        in it.
         """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
@@ -309,8 +309,8 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: writes the positions of files, counts what lies before them, and
-        closes the files that they have reached the end of.
+        """Moves the checkpoint: writes the positions of files, counts what lies before these
+        positions, and closes each file whose position has reached its end.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:

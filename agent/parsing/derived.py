@@ -1,8 +1,9 @@
-"""The schema of a source that names no schema. Its fields are strings, and the parsed time.
+"""The schema of a source that names no schema. Its fields are strings, except the field of the
+parsed time.
 
 raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
-        timestamp-millis in a field `timestamp` (`event_time` where a group has that name)
+        timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
 
 With `on_error: replace` both also have the mark, a boolean field that is false by default. So a
 schema with the mark and one without it are compatible in both directions.

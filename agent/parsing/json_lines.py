@@ -2,8 +2,8 @@
 
 A member without a field in the schema is left out. If a field has no member, it takes its default,
 or null if it may be null. Values must have the field's type: a string is not turned into a number,
-and a fraction is not turned into an integer. Times (timestamp fields) are numbers as Avro has them,
-or RFC 3339 strings. Numbers beyond JSON (NaN, Infinity) are refused.
+and a fraction is not turned into an integer. The value of a timestamp field is a number, as Avro
+stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused.
 
 Each line is decoded by itself, so that the result never depends on the lines beside it.
 """
@@ -135,13 +135,13 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse that deep, whoever
-    calls it.
+    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse that deep,
+    whichever code calls it.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    for char in text:  # in strings, too: better refuse an odd line than crash
+    for char in text:  # brackets in strings count, too: better refuse an odd line than crash
         if char in "[{":
             depth += 1
             deepest = max(deepest, depth)
@@ -162,7 +162,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _joined(values: list[Any]) -> str | None:
-    """The time as text; None if one of its members is missing or null."""
+    """The members that make up a time, joined to one text; None if a member is missing or null."""
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)
@@ -171,7 +171,7 @@ def _joined(values: list[Any]) -> str | None:
 def _strings(texts: list[str | None]) -> pa.StringArray:
     try:
         return pa.array(texts, pa.string())
-    except ValueError:  # half of a surrogate pair: no text, so no time
+    except ValueError:  # a text with half of a surrogate pair can be no time
         return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
             pa.string()
         )

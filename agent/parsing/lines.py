@@ -17,8 +17,8 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
     least, most = int(terminators.min()), int(terminators.max())
     if least != most or least == 0:
         return slices(data, frames.first, frames.content_end)
-    # All records have the same terminator, and its bytes occur nowhere else, so they can be removed
-    # everywhere.
+    # All records have the same terminator. Its bytes occur nowhere else, so every occurrence of
+    # these bytes can be removed.
     values = data.replace(b"\n" if least == 1 else b"\r\n", b"")
     bounds = np.zeros(len(frames) + 1, np.int32)
     np.cumsum(frames.content_end - frames.first, out=bounds[1:])
@@ -26,10 +26,10 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
-    """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap. With
-    their starts and ends as offsets, an array is made whose elements are the slices and, between
-    them, the bytes between two slices. To take every other element of this array is the cheapest
-    way to cut many slices out of one buffer.
+    """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap.
+    Their starts and ends become the offsets of an array, so the elements of the array are, by
+    turns, a slice and the bytes up to the next slice. To take every other element of this array is
+    the cheapest way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:

@@ -40,8 +40,9 @@ class Reject:
 class Parsed:
     """What became of lines.
 
-    rows: for each row of `batch` the index of its line, rising. event_ms: their event times,
-    NO_TIME for none. rejects: the other lines, in any order.
+    rows: for each row of `batch` the index of its line, rising. event_ms: for each row of `batch`
+    the event time of its line; NO_TIME if the line has none. rejects: the other lines, in any
+    order.
     """
 
     rows: Int64s

@@ -1,4 +1,5 @@
-r"""Lines by a regular expression: RE2, over the whole line, named groups are the fields.
+r"""Parses lines with a regular expression (RE2). It must match the whole line; its named groups are
+the fields.
 
 Groups are strings. If the schema's field is a number or a boolean, the string is converted; if that
 fails, the line is rejected. A group that took no part in the match is the empty string. If the

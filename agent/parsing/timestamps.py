@@ -14,8 +14,8 @@ If a format has no year, the year is the latest one in which the time is at most
 clocks makes a local time happen twice, the first of the two moments is taken.
 
 The column becomes a matrix of characters with one row per value. Every directive is read in all
-rows at once. The place at which the next directive is read is kept as one number as long as it is
-the same in all rows, and otherwise as one number per row.
+rows at once. The next directive begins at some place in each row. While this place is the same in
+all rows, it is kept as one number; otherwise it is kept as one number per row.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WIDTH_MAX = 80
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-_GUESSES = 10  # 29 February comes again within 8 years, and one year ahead is tried first
+_GUESSES = 10  # one year ahead; then back to a 29 February, which comes within 8 years
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
@@ -100,7 +100,7 @@ class TimeFormat:
         if self._has_zone:
             return local_ms - scan.get("zone_ms")
         zoned = local_ms if self._zone is UTC else local_ms - _zone_offsets(self._zone, local_ms)
-        if "zone_given" in scan.found:  # with rfc3339, some rows may have a zone
+        if "zone_given" in scan.found:  # in rfc3339, only some rows may name a zone
             return np.where(scan.get("zone_given") > 0, local_ms - scan.get("zone_ms"), zoned)
         return zoned
 

@@ -6,11 +6,11 @@
     renewal     new file ids for an adopted state that was an older copy
 
 WAL with synchronous=FULL: once a commit has returned, it survives a power loss. The database is
-made whole under another name and renamed, so an empty or half-made database is a sign of damage,
-not of a first start. The agent refuses it with an error message and never starts over by itself.
-The rows that decide what is read or sent again have a checksum, because SQLite notices damaged
-pages, but not changed values.
+first made completely under another name, and then renamed. So an empty or half-made database is a
+sign of damage, not of a first start. The agent refuses it with an error message and never starts
+over by itself. The rows that decide what is read or sent again have a checksum, because SQLite
+notices damaged pages, but not changed values.
 
 A full disk is no damage. The transaction is rolled back, kept in memory, and tried again. Until it
-succeeds, nothing is read, and nothing is sent that the transaction promises.
+succeeds, nothing is read, and nothing that the transaction promises is sent.
 """

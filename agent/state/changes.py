@@ -56,7 +56,7 @@ checksum = excluded.checksum
 
 
 class LastWord(NamedTuple):
-    """A topic's seal that is its last word: its epoch, W (ms) and `at`."""
+    """The seal that is a topic's last word: the seal's epoch, W (ms) and `at`."""
 
     epoch: int
     wall_ms: int
@@ -156,8 +156,8 @@ class Changes:
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes the numbers of the last deltas of all buckets, because no delta names the buckets
-        of a new size or epoch yet.
+        """Deletes all numbers that `put_touched` set. The bucket size or the epoch is new, so no
+        delta names any of the new buckets yet.
         """
         self._do("DELETE FROM touched", ())
 
@@ -191,8 +191,8 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes losses that are in a delta and whose file id is forgotten, because nothing can
-        declare these losses again.
+        """Deletes each loss that is in a delta, if its file id is forgotten. Nothing can declare
+        such a loss again.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",

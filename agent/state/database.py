@@ -58,8 +58,8 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: of the delta or seal. file: the file id that the message
-    announces.
+    """A row of the outbox. number: the number of the delta or seal in it. file: the file id that
+    the message announces.
     """
 
     id: int
@@ -127,8 +127,8 @@ class StateDatabase:
         """The intents that the checkpoint has not passed, in the order in which they were made.
 
         If an intent was divided, its parts have higher sequence numbers than the intents of later
-        bytes. So the intents of each file are sorted by their bytes. Together they take the places
-        that their sequence numbers have among all intents.
+        bytes. So within each file, intents come in the order of their bytes, not of their numbers.
+        The places that a file's intents have in the list are those of their numbers.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -182,8 +182,8 @@ class StateDatabase:
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """By bucket: the number of the last delta that names it. Buckets that no delta names are
-        left out.
+        """By bucket: the number of the last delta that names the bucket. Buckets that no delta
+        names are left out.
         """
         found: dict[BucketKey, int] = {}
         statement = (

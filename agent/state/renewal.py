@@ -3,13 +3,13 @@
 The newer state may have sent what lies after the copy's positions, under the same file ids. If the
 host's logs were restored as well, other bytes may lie after these positions now. So each file that
 is still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
-count as new lines. The audit calls every bucket unknown that the new epoch touches before its first
-seal. What the copy had promised of such a file is read again. Counts of the copy are not published
-again: the newer state has published them.
+count as new lines. If the new epoch touches a bucket before the epoch's first seal, the audit calls
+the bucket unknown. What the copy had promised of such a file is read again. The counts in the copy
+are not published again, because the newer state has published them.
 
-The id of a file that was finished keeps its number, because its inode may already belong to a newer
-id. What was promised of such a file is handled as after any crash. If the bytes still have their
-CRC, they are sent again. Otherwise the agent asks the brokers which records arrived.
+A finished file keeps its file id, because a newer file id may already have its inode. What was
+promised of such a file is handled as after any crash. If the bytes still have their CRC, they are
+sent again. Otherwise the agent asks the brokers which records arrived.
 """
 
 from __future__ import annotations

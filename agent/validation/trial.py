@@ -77,8 +77,8 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
-    """Tries the first and the last lines of the newest files, at most lines_max of each kind. Names
-    in the trial the files that cannot be read.
+    """Tries the first and the last lines of the newest files, at most lines_max of each kind. The
+    trial then names the files that cannot be read.
     """
     for each in files[:FILES_MAX]:
         try:

@@ -23,9 +23,9 @@ class FileKey(NamedTuple):
 class Found(NamedTuple):
     """A file that a path leads to.
 
-    real_path: where it lies, which differs from `path` behind a link. changed_ns, born_ns: as in
-    `Status`. size: for a compressed file, the size of its plain bytes; UNMEASURED until the
-    file was opened and measured, and DAMAGED if it cannot be decompressed.
+    real_path: where the file lies, which differs from `path` if `path` leads through a link.
+    changed_ns, born_ns: as in `Status`. size: for a compressed file, the size of its plain bytes;
+    UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be decompressed.
     """
 
     path: str
@@ -54,5 +54,7 @@ class UnopenedFile(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """The path at which a pattern finds it; for a rotated file, the path before."""
+        """The path at which a pattern finds the file; for a rotated file, its path before the
+        rotation.
+        """
         return self.base or self.found.path

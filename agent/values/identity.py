@@ -8,8 +8,8 @@ The bytes are the proof. Three pieces of evidence are kept, all made of bytes th
     marks         (position, CRC-32C of everything before it), denser towards the end
 
 The fingerprint and the guard are checked before anything is read. If one of them does not match,
-the file is another one. It gets a new id, and the marks tell from which position on its bytes are
-new.
+the file is not the file that was read. It gets a new id, and the marks tell from which position on
+its bytes are new.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROOF_BYTES: Final = 1 << 20
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 Read = Callable[[int, int], bytes]
-"""(count, position) -> at most `count` bytes of the file from the position on."""
+"""A function of (count, position): at most `count` bytes of the file from the position on."""
 
 
 def new_id() -> int:
@@ -128,8 +128,8 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """The highest mark whose prefix the file still has. The positions of `marks` must rise. Reads
-    up to there only.
+    """Finds the highest mark whose prefix the file still has. The positions of `marks` must rise.
+    Reads the file only as far as this takes.
     """
     position = crc = 0
     proven = Mark(0, 0)
@@ -149,7 +149,9 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that a mark gives, and whether bytes after it may also be those that were read."""
+    """The proof that a mark gives. It also says whether the file's beginning is still the same; if
+    so, bytes after the mark may also be those that were read.
+    """
     if size < fingerprint.length:
         same = size > 0
     else:
@@ -161,8 +163,9 @@ def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
     """The marks with one more at the end. If there are too many, some are dropped, so that the gaps
     between them double towards the start of the file.
 
-    If there are more than MARKS_MAX, the mark is dropped whose neighbours lie closest together in
-    proportion to its distance from the end.
+    If there are more than MARKS_MAX, one mark is dropped. For each mark, the distance between its
+    two neighbours is divided by the mark's own distance from the end. The mark with the lowest
+    result is dropped.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)

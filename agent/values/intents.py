@@ -54,8 +54,9 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An intent and its bytes; of an over-long line (above READ_BYTES) only the head. host, path:
-    as the file was announced. The records of rejected lines contain them.
+    """An intent and its bytes. If the intent is an over-long line (above READ_BYTES), `data` has
+    only the head of the line. host, path: those with which the file was announced; the records of
+    rejected lines contain both.
     """
 
     intent: Intent

@@ -16,7 +16,7 @@ class SetApart:
     """Bytes [first, end) of a file that are lost, or of which nobody knows whether they were
     delivered exactly once.
 
-    end None: nobody saw where they ended.
+    end: None if nobody saw where the bytes ended.
     """
 
     tracked: TrackedFile
@@ -29,8 +29,8 @@ class SetApart:
 class Unseen(NamedTuple):
     """Generations of a path that nobody read, or may not have read.
 
-    oldest_ms: a time that is not later than the time of their first line. It is None unless that
-    line may be older than the last seal.
+    oldest_ms: a time that is not later than the time of their first line. None if their first line
+    cannot be older than the last seal.
     """
 
     topic: str

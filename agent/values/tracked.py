@@ -22,7 +22,9 @@ from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):
-    """OPEN: may be read. ENDED: no more is read, its closure waits. CLOSED: closure is durable."""
+    """OPEN: may be read. ENDED: no more is read, and the closure is not durable yet. CLOSED: the
+    closure is durable.
+    """
 
     OPEN = "open"
     ENDED = "ended"
@@ -35,8 +37,8 @@ class Birth:
     the device gets another number, and `key` and `born_ns` change if the file is compressed.
 
     path: as text for people (a name that is no UTF-8 is escaped). topic_id: the topic's id when the
-    file id began. serial: rises with every file id of this state. born_ns: when its inode was made,
-    None if unknown.
+    file id began. serial: rises with every file id of this state. born_ns: when the file's inode
+    was made, None if unknown.
     """
 
     file: int
@@ -83,7 +85,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
-    """What becomes of one reading's bytes once its batches are acknowledged, and its counts."""
+    """What becomes of one reading's bytes when its batches are acknowledged; and what is counted
+    then.
+    """
 
     delivered_bytes: int
     rejected_bytes: int
@@ -95,8 +99,8 @@ class Flight:
     """An intent whose records are being sent.
 
     outcome: None until the intent is pressed. waiting: how many batches are not acknowledged yet.
-    uncertain_bytes, lost_bytes: how many of its bytes were declared uncertain or lost instead of
-    acknowledged.
+    uncertain_bytes, lost_bytes: how many of the intent's bytes were not acknowledged, but declared
+    uncertain or lost.
     """
 
     intent: Intent
@@ -108,7 +112,7 @@ class Flight:
 
     @property
     def is_done(self) -> bool:
-        """Whether the checkpoint may pass it."""
+        """Whether the checkpoint may pass this flight."""
         return self.outcome is not None and self.waiting == 0
 
 
@@ -145,21 +149,21 @@ class TrackedFile:
     announced: bool = False
     announced_ms: int = 0
     length: int | None = None  # the final length, from ENDED on
-    changed_ns: int | None = None  # when it changed last, as of its last look
+    changed_ns: int | None = None  # the file's time of change at the last look
     # The fields from here on are not durable. They are made anew when the agent starts.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
-    is_seen: bool = False  # a look since the agent started saw it
+    is_seen: bool = False  # a look has seen the file since the agent started
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
-    is_unwatched: bool = False  # it changed before the agent's first look
+    is_unwatched: bool = False  # the agent's first look found the file changed
     flights: list[Flight] = field(default_factory=list)  # few; an empty deque takes 600 bytes
 
     @property
@@ -200,9 +204,8 @@ class TrackedFile:
 
     @property
     def is_unproven(self) -> bool:
-        """Whether bytes before the read position were settled although nobody could prove any more
-        that they are those that were read. The brokers may have these bytes, and the host may have
-        them.
+        """Whether bytes before the read position were settled without proof that they are the bytes
+        that were read. The brokers may have these bytes, and so may the host.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 

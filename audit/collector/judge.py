@@ -1,9 +1,9 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks, and
-some of the others in turn. So every block is judged again from time to time, and its verdicts take
-in what changed since (a late line, a seal, a decision, our clock). Until every block has been
-judged once, the standing says how many blocks have not been judged.
+some of the other blocks in turn. So every block is judged again from time to time, and its new
+verdicts take into account what has changed (a late line, a seal, a decision, our clock). Until
+every block has been judged once, the standing says how many blocks have not been judged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NEWEST_BLOCKS = 2
 """The number of newest blocks that every step judges."""
 
 NEVER_S, AGAIN_S = 5.0, 0.25
-"""After the newest blocks, a step judges older blocks that were never judged. Once the step has
-taken NEVER_S seconds, it ends. Then it judges older blocks again, and ends once it has taken
-AGAIN_S seconds."""
+"""After the newest blocks, a step judges older blocks that were never judged, and ends once it has
+taken NEVER_S seconds. If no such block is left before that, the step judges older blocks again, and
+ends once it has taken AGAIN_S seconds."""
 
 
 class Judge:
@@ -38,8 +38,8 @@ class Judge:
         self._turn: list[int] = []
 
     def step(self) -> Standing:
-        """Judges some blocks, and returns the standing of all blocks, each as it was judged
-        last."""
+        """Judges some blocks. Returns the standing of all blocks, with the last judgement of each
+        block."""
         began = self._clock.monotonic()
         blocks = self._ledger.blocks(BLOCK_MS)
         self._parts = {block: part for block, part in self._parts.items() if block in set(blocks)}

@@ -327,7 +327,7 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _frame(found: Standing) -> dict[str, Any]:
-    """The sentence of a page, and the worst status of its overdue buckets. A recount that differs
+    """The sentence of a page, and the worst status of all overdue buckets. A recount that differs
     is as bad as a tier with missing records."""
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*found.overdue, *differ]

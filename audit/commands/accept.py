@@ -173,14 +173,15 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places within `place` that have counted and that `text` retires."""
+    """The places where senders (except agents) have counted, and that lie both within `place` and
+    within `text`."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """For each sender except agents, the place where it counts. Such a place is marked as retired
-    if it is `place` or lies within it."""
+    """For each sender except agents, the place where the sender counts. The place is marked as
+    retired if it is `place` or lies within `place`."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]

@@ -1,4 +1,4 @@
-"""Options that the commands which query the audit share: where to read evidence, and what to
+"""The common options of the commands that query the audit: where to read evidence, and what to
 expect.
 
 Evidence comes from the collector's store if there is one. Otherwise it comes from the audit topics
@@ -55,7 +55,8 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """The named topics, and the topics of their agents' rejects (with any topic id)."""
+    """The named topics, and for each of them the topic of its rejects. The topic of rejects may
+    have any topic id."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
@@ -84,10 +85,11 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """The collector's settings. They come from the options; if no option names a file, from the
-    file that is installed on this host, even if the evidence is read elsewhere. None if the options
-    give no settings and no file is installed. Also None if the options only say where to read the
-    evidence, and this user cannot read the installed file. Raises ConfigurationRefused."""
+    """The collector's settings, from the options and from a file. The file is the one that an
+    option names; otherwise it is the file that is installed on this host, even if the evidence is
+    read elsewhere. The result is None if the options give no settings and no file is installed. It
+    is also None if the options only say where to read the evidence, and this user cannot read the
+    installed file. Raises ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()

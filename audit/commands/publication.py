@@ -26,7 +26,7 @@ def say(
     clock: Clock,
     what: str,
 ) -> None:
-    """Publishes values to the cluster whose audit topics the commands read, all in one partition.
+    """Publishes values, all in one partition, to the cluster whose audit topics the commands read.
     Raises Unreachable.
 
     `what` names the values in the error's sentence.

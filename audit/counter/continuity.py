@@ -1,10 +1,10 @@
-"""Checks continuity: each batch must begin where the batch before ended, or at the end of a named
+"""Checks continuity: each batch must begin where the previous batch ended, or at the end of a named
 gap. Pure.
 
 After an interruption, the last counted batch of a partition is first read again and compared with
-what was noted of it. If the batch has another CRC or leader epoch, the log diverged from what was
-counted. The partition then stops, and /health gives the reason. A gap is never skipped silently; it
-becomes part of the next delta.
+what the state notes about that batch. If the batch has another CRC or leader epoch, the log
+diverged from what was counted. Then the partition is not counted further, and /health gives the
+reason. A gap is never skipped silently; it becomes part of the next delta.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Following:
 
     @property
     def fetch_offset(self) -> int:
-        """The offset to fetch: one offset back if the last counted batch must be compared first."""
+        """The offset to fetch: the next offset, or one offset less if the last counted batch must
+        be compared first."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 
@@ -34,8 +35,8 @@ class Step:
     """What to do with a batch or an offset. counts: whether the batch's records are to be counted.
 
     gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
-    end, no offset is missing, and the gap only tells the doubt in `reason`. stop: why the partition
-    cannot be counted further.
+    end, no offset is missing, and the gap only reports a doubt, which `reason` states. stop: why
+    the partition cannot be counted further.
     """
 
     following: Following

@@ -11,7 +11,8 @@ broker need not know payloads. Like the loader, it recognizes repeats by marks a
 counts unique records.
 
 One thread owns everything here. If a partition cannot be counted further (its log diverged, a batch
-is damaged), it stops, and /health names it. The other partitions are still counted.
+is damaged), the counter stops this partition, and /health names the partition. The other partitions
+are still counted.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _LAG = Gauge("skidway_audit_counter_lag_records", "Records between positions and
 
 @dataclass(slots=True)
 class _Counted:
-    """One partition that is being counted. stopped: why it cannot be counted further; empty while
-    it can."""
+    """One partition that is being counted. stopped: why the partition cannot be counted further;
+    empty while it can be counted."""
 
     source: Source
     following: Following
@@ -257,8 +258,8 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """The step, with the mirror's own reason for the gap if the mirror named the missing
-        offsets."""
+        """The same step. If the mirror named the missing offsets, the step gets the mirror's own
+        reason for the gap."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]

@@ -159,7 +159,8 @@ class CounterState:
     def commit(
         self, progress: Progress, deltas: Sequence[Delta], touched: Mapping[BucketKey, int]
     ) -> None:
-        """Makes progress durable, together with the deltas that hold its counts."""
+        """Makes progress durable, together with the deltas that hold the counts of the same
+        records."""
         for source in {x[0] for x in progress.positions} | {x[0] for x in touched}:
             self._source(source)
         with transaction(self._connection) as database:

@@ -51,7 +51,8 @@ def signed(number: int) -> int:
 
 
 def _file_hash(agent: Int64s, file: Int64s) -> UInt64s:
-    """The hash chained over agent and file, computed once for each run of records of one file."""
+    """The part of the hash that comes from agent and file. For each run of records of one file,
+    this part is computed once."""
     count = len(agent)
     if count == 0:
         return np.zeros(0, np.uint64)

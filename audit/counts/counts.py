@@ -68,7 +68,7 @@ def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
     """The origins by which records are counted and marked: a record's own origin if it is sound,
-    otherwise its partition and offset under agent 0. All returned arrays have one entry per
+    otherwise its partition and offset under agent 0. Each returned array has one entry for each
     offset."""
     if origins is None:
         return _by_offset(partition, offsets)
@@ -103,12 +103,12 @@ class Counts:
         repeat: Bools | None = None,
         rejected: Bools | None = None,
     ) -> None:
-        """Counts the records that `keep` or `straddle` marks (all records if neither is given).
-        Counts the records that `repeat` marks separately, as repeats.
+        """Counts the records for which `keep` or `straddle` is true; if neither is given, counts
+        all records. The records for which `repeat` is true are counted separately, as repeats.
 
         rejected: the counted records that the loader rejects. If `rejected` is given, straddles
-        always count as rejects; if not (agent, broker, mirror), they count as ordinary records.
-        timestamps: event times in ms.
+        always count as rejects. If `rejected` is not given (agent, broker, mirror), straddles count
+        as ordinary records. timestamps: event times in ms.
         """
         counted = _either(keep, straddle, len(timestamps))
         sums = self._columns(timestamps, origins, counted, rejected, straddle)
@@ -136,9 +136,9 @@ class Counts:
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
-        """The counts as entries of deltas. previous: by bucket, the number of this producer's last
-        delta that touched it, if there was one. (If the entries are split into several deltas,
-        deltas.number_deltas keeps these numbers right.)"""
+        """The counts as entries of deltas. previous: for each bucket that an earlier delta touched,
+        the number of this producer's last such delta. (If the entries are split into several
+        deltas, deltas.number_deltas keeps these numbers right.)"""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()
@@ -207,7 +207,7 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """A mask of the records that are counted; None if all are."""
+    """A mask of the records that are counted; None if all records are counted."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

@@ -1,10 +1,10 @@
-"""Numbering: turns sums and progress into numbered deltas, several of them if one would be too
-large.
+"""Numbering: turns sums and progress into numbered deltas: one delta, or several if one would be
+too large.
 
 The numbers of a producer have no holes, so a number is only used inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a
 call, so that the `previous` numbers form one chain per bucket. Losses come last, because a loss
-concerns the buckets that were touched up to the loss's own number.
+concerns the buckets that were touched by deltas up to the number of the loss's own delta.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def number_deltas(  # its arguments are the fields of a delta, and the limit
     gaps: Sequence[Gap] = (),
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
-    """Deltas numbered from last + 1 on. previous: by bucket, the number of the producer's last
-    delta that touched it, from the producer's durable state."""
+    """Deltas numbered from last + 1 on. previous: for each bucket that an earlier delta touched,
+    the number of the last such delta, from the producer's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}

@@ -8,12 +8,12 @@ offset order. With the mark m before a record [first, end):
     m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 
-The mark after a record is the same formula in all three cases. So numpy can compute marks as a
-running maximum per file, and slices of one partition can be walked in parallel, each as if no marks
-came before it. The result of a slice is right unless one of the slice's files begins at a lower
-position than the mark that the earlier slices leave for that file. These marks follow from the
-highest ends of the slices alone. `join` says which slices have to be walked again, and with which
-marks.
+The same formula gives the mark after a record in all three cases. So numpy can compute marks as a
+running maximum per file. Slices of one partition can be walked in parallel, each as if there were
+no marks before it. The result of a slice is wrong only if one of the slice's files begins at a
+lower position than the mark that the earlier slices leave for that file. The marks that slices
+leave follow from the slices' highest ends alone. `join` says which slices have to be walked again,
+and with which marks.
 
 Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
 """
@@ -88,7 +88,7 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """The part of a slice's walk without marks that `join` needs: Walked.lowest and .highest."""
+    """What `join` needs of a slice that was walked without marks: Walked.lowest and .highest."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]
@@ -96,8 +96,8 @@ class SliceEnds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """again: for each slice that must be walked again, by its index, the marks with which the new
-    walk begins.
+    """again: the slices that must be walked again. The keys are the indexes of these slices; each
+    value is the marks with which the new walk begins.
 
     marks: the partition's marks after all slices.
     """

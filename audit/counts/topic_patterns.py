@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from skidway.errors import ConfigurationRefused
 
 REJECTED_SUFFIX = ".rejected"
-"""A topic's name with this suffix is the name of the topic of its rejects."""
+"""The name of a topic, followed by this suffix, names the topic of its rejects."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -44,5 +44,5 @@ def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
 
 
 def is_own(topic: str) -> bool:
-    """Whether the name begins with `_`, or the part after a cluster prefix does."""
+    """Whether the name begins with `_`, or has a cluster prefix that `_` follows."""
     return topic.startswith("_") or topic.partition(".")[2].startswith("_")

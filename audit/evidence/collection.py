@@ -15,8 +15,8 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""If a record arrives within this many seconds after we were at the end of its log, the record was
-appended since then."""
+"""If a record arrives within this many seconds after we were at the end of its partition, the
+record was appended after that moment."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
@@ -103,8 +103,8 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which to read on. If the id of the topic that was read, or of the present
-    topic, is unknown, both are taken for the same topic."""
+    """The offset at which to read on. The topic that was read is taken for the present topic if the
+    id of one of them is unknown."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

@@ -57,8 +57,8 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
-    taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by our clock or
-    the broker's; otherwise NEVER_AHEAD_MS."""
+    taken_ms: when the seal was taken, by our clock or the broker's; NEVER_AHEAD_MS unless the
+    agent's clock was ahead."""
 
     epoch: int
     number: int
@@ -78,8 +78,8 @@ class SealNote(NamedTuple):
 class Numbers:
     """What is known about a sender's numbered messages.
 
-    first, last: the least and the greatest known number; a number in a heartbeat is known as well,
-    and can be `last`. missing: the least number between them whose message did not arrive.
+    first, last: the least and the greatest known number. A number that a heartbeat names is known,
+    so it can be `last`. missing: the least number between them whose message did not arrive.
     first_time_ms: the sender's time in message `first`. cloned_at: the least number that arrived
     with two different contents.
     """
@@ -151,9 +151,10 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic. agents: every agent that announced files, sealed, or has
-    counts or losses. rereadings: by agent, for agents that may have read bytes which others had
-    read. acceptances: the acceptances that nobody took back. recounts: the newest result of each
-    output. paths: the paths of the files that have losses, by agent and file id."""
+    counts or losses. rereadings: by agent; only agents that may have read the same bytes as other
+    agents before them have an entry. acceptances: the acceptances that nobody took back. recounts:
+    the newest result of each output. paths: the paths of the files that have losses, by agent and
+    file id."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -172,16 +173,17 @@ class Evidence:
     """The evidence of all messages, for a window of buckets.
 
     senders: in the order in which they were first heard. hosts: the host of each agent, from the
-    agent's message with the greatest number, whatever its time. last_seen: the latest sender's time
-    in any message of (tier, producer). began: the earliest sender's time in any message of an
-    agent. bounds: by agent, the widest bounds that it ever announced. unread: by the schema's
-    fingerprint, the number of messages whose schema this version does not have. heard, readings,
-    offsets (by agent): values that do not depend on the senders' clocks alone, see hearing.
-    overlaps: pairs of agents of one host that were alive at the same time. resumed: by agent and
-    epoch (without an agent's first epoch), the time at which the epoch's first seal arrived, see
-    Hearings.seal. taken_ms: our clock when the last record was taken; 0 for never. retirements: the
-    retirements that nobody took back. asked: the names of the topics to judge (other topics are
-    included only to judge these); None for all. window: buckets that start in this range are
+    agent's message with the greatest number, whatever its time. last_seen: by (tier, producer), the
+    latest time in any of the sender's messages. began: by agent, the earliest time in any of the
+    agent's messages. Both are by the sender's clock. bounds: by agent, the widest bounds that it
+    ever announced. unread: by the schema's fingerprint, the number of messages whose schema this
+    version does not have. heard, readings, offsets: values that do not depend on the senders'
+    clocks alone, see module hearing; offsets are by agent. overlaps: pairs of agents of one host
+    that were alive at the same time. resumed: by agent and epoch (without an agent's first epoch),
+    the time at which the epoch's first seal arrived, see Hearings.seal. taken_ms: our clock when
+    the last record was taken; 0 for never. retirements: the retirements that nobody took back.
+    asked: the names of the topics to judge; None for all. Other topics are included only because
+    the judgement of the asked topics needs them. window: buckets that start in this range are
     judged; its end is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0
     for none.
     """
@@ -217,17 +219,18 @@ class Evidence:
         return self.topics.setdefault(source, TopicEvidence())
 
     def last_heard(self, agent: int) -> int:
-        """The latest sender's time in any message of an agent, in ms; 0 for none."""
+        """The latest time in any message of an agent, by the agent's clock, in ms; 0 if there is no
+        message."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """When a sender was heard last, by its own clock, but never later than our clock when we
-        took the message; 0 for never."""
+        """The time of a sender's last message by the sender's clock, but never later than the time
+        at which we took the message by our clock; 0 if the sender was never heard."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
-        """The earliest sender's time in any message of an agent, in ms. None if the agent's first
-        message is missing, because then the time is unknown."""
+        """The earliest time in any message of an agent, by the agent's clock, in ms. None if the
+        agent's first message is missing, because then the time is unknown."""
         numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
         if numbers is None or numbers.first > 1:
             return None
@@ -254,8 +257,8 @@ def sums_of(count: Count) -> Sums:
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
-    """The source topics and agents for which a message proves that the agent exists; NO_AGENT is no
-    agent."""
+    """Yields each pair of a source topic and an agent in a message: the message proves that this
+    agent exists. NO_AGENT is left out."""
     if isinstance(message, Delta):
         parts: list[Count | Loss] = [*message.counts, *message.losses]
         for part in parts:
@@ -293,7 +296,7 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The numbers of a sender of which only a heartbeat is left: its earlier messages are gone."""
+    """The numbers of a sender whose earlier messages are gone: only a heartbeat is left."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
@@ -305,7 +308,7 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # such messages prove no sender alive
+        return  # these four do not prove that any sender is alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -4,7 +4,7 @@ A message carries its sender's time, but a sender's clock may be wrong. Three va
 do not depend on its clock alone:
 
     heard     when it was heard last: by its own clock, but never later than our clock at that time
-    offsets   the least and greatest offset of its messages in a log: these show in which order
+    offsets   the least and greatest offset of its messages in a log: offsets show in which order
               senders of one log began and ended, whatever their clocks say
     reading   the difference of its clock from ours
 
@@ -14,8 +14,8 @@ least lag is nearest to the difference of the clocks. A lag below zero is always
 sent after it was taken, so the sender's clock must be ahead. A lag above zero is used only if the
 record came live, that is while we were at the end of its log. Otherwise the record was in a
 backlog, or the topic is being read again from its beginning. The readings of the two windows before
-are kept as well, because within one window a record that waited elsewhere, in a mirror or for a
-broker, looks like a slow clock.
+the newest are kept as well. One window is not enough: if a record waited elsewhere (in a mirror, or
+for a broker), its sender's clock looks slow in that window.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Heard(NamedTuple):
 
 
 class Log(NamedTuple):
-    """A partition of an audit topic. If the topic was deleted and created again, its partition is
-    another log."""
+    """A partition of an audit topic. If the topic was deleted and created again, a partition of the
+    new topic is a new log."""
 
     topic: str
     topic_id: str
@@ -87,9 +87,10 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A sender's clock compared with ours. window: the number of the last window of our time with a
-    lag that is used. least_ms: the least lag in that window. earlier_ms, earliest_ms: the least lag
-    in the window before, and in the window before that; None if no lag of that window is used."""
+    """A sender's clock compared with ours. window: the number of the last window of our time in
+    which any lag was used. least_ms: the least lag in that window. earlier_ms, earliest_ms: the
+    least lag in the window before, and in the window before that; None if no lag of that window is
+    used."""
 
     window: int
     least_ms: int
@@ -98,8 +99,9 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """Collects what messages show about their senders; one entry per sender (and log). spoken: the
-    messages of agents in the order in which they were taken; one entry per message."""
+    """Collects what messages show about their senders: one entry per sender, and in `offsets` one
+    entry per agent and log. spoken: one entry per message of an agent, in the order in which the
+    messages were taken."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}

@@ -1,15 +1,16 @@
 """The ledger: takes all audit messages into SQLite, and gives the evidence for any window of
 buckets.
 
-Its rows are sums per (source topic, bucket, agent, sender), numbers with a digest of each message's
-content, seals, losses, gaps, coverage and files. One transaction takes a message and the position
-up to which its topic was read, so no message counts twice. A message that arrives a second time is
-recognized by its number. The whole ledger can be rebuilt from the audit topics.
+Its rows hold sums per (source topic, bucket, agent, sender); the number of each message, with a
+digest of the message's content; and seals, losses, gaps, coverage and files. One transaction takes
+a message and the position up to which its topic was read, so no message counts twice. A message
+that arrives a second time is recognized by its number. The whole ledger can be rebuilt from the
+audit topics.
 
-A message of a schema that this version does not have (a newer one wrote it) may say anything about
-any bucket. The message is counted as unread, by the schema's fingerprint, and makes every verdict
-unknown. A later version that has the schema reads the topics again from the first unread message,
-and takes it then.
+A newer version may have written a message whose schema this version does not have. Such a message
+may say anything about any bucket. It is counted as unread, by the schema's fingerprint, and makes
+every verdict unknown. A later version that has the schema reads the topics again from the first
+unread message on, and then takes the messages that were unread.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Ledger:
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                     ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
-        except BaseException:  # row ids of the lost transaction do not exist
+        except BaseException:  # self._rows has ids of rows that were rolled back
             self._rows = Rows(self._connection)
             raise
 
@@ -136,8 +137,8 @@ class Ledger:
     # Reading.
 
     def evidence(self, window: Window = FOREVER, topics: Sequence[str] | None = None) -> Evidence:
-        """All evidence about the buckets of these topics whose start is in [window[0], window[1]).
-        Topics are given by their names in the source cluster; None for all."""
+        """All evidence about these topics, for the buckets that start in [window[0], window[1]).
+        topics: names of topics in the source cluster; None for all topics."""
         return ledger_evidence.read(self._connection, window, topics)
 
     def decisions(self) -> list[Acceptance | Retirement]:
@@ -170,8 +171,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """The starts of some blocks of this size, oldest first: those in which at least one bucket
-        begins that is to be judged."""
+        """The starts of blocks of this size, oldest first. A block is included only if a bucket
+        that is to be judged begins in it."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

@@ -1,7 +1,7 @@
 """Reads evidence from the ledger's tables, for a window of buckets.
 
 Sums are read for the window only. Evidence that concerns every bucket (numbers, losses, gaps,
-coverage) is read completely. Of the seals, only those are read that a judgement can look at.
+coverage) is read completely. A seal is read only if a judgement can look at it.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The agents and file ids of each file that several agents announced. Here announcements are of the
-same file if host, inode and time of birth are equal."""
+"""The agents and file ids of each file that several agents announced. Here two announcements are of
+one file if their host, inode and time of birth are equal."""
 
 _BY_BEGINNING = f"""
 SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
@@ -96,8 +96,8 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The agents and file ids of each file that several agents announced. Here announcements are of the
-same file if host, device, inode and the fingerprint of the first bytes are equal. Announcements
+"""The agents and file ids of each file that several agents announced. Here two announcements are of
+one file if their host, device, inode and fingerprint of the first bytes are equal. Announcements
 that an older version took have no row in `inodes`."""
 
 
@@ -329,8 +329,8 @@ class _Reader:
     def _seals_around(
         self, number: int, key: SenderKey, reread: Rereading, clone: int
     ) -> Iterator[SealNote]:
-        """The last seal before the rereading and the first seal after it, which rules.doublings
-        needs."""
+        """The last seal before the rereading and the first seal after it. The module
+        rules.doublings needs both seals."""
         agent = agent_named(key.producer)
         whose, behind = (number, agent, key.epoch), 0
         if reread.since_ms is not None:
@@ -364,7 +364,8 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
-    """The topics. For each topic of rejects, also the topic whose rejects these are."""
+    """These topics and, for each topic of rejects among them, the topic whose lines were
+    rejected."""
     if topics is None:
         return None
     return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

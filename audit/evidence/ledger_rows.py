@@ -5,9 +5,10 @@ Every row is a sum, a minimum or a maximum over distinct messages. The caller ha
 transaction. If the transaction fails, the ids of sources and senders from this transaction do not
 exist, and the caller makes a new `Rows`.
 
-The number of a message and its digest tell a repetition (same content) from a clone (other
-content). A digest is of the encoded bytes, and another version encodes the same message in other
-bytes. So a message is compared in each encoding before it counts as a clone.
+If the number of a message is known already, the digests of the two messages are compared. The
+message is a repetition if it has the same content, and a clone if it has other content. A digest is
+made of the encoded bytes, and another version encodes the same message in other bytes. So a message
+is compared in each encoding before it counts as a clone.
 """
 
 from __future__ import annotations

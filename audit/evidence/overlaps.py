@@ -1,5 +1,5 @@
-"""Finds agents with one host name whose messages alternate in one log: two machines with the same
-name. Pure.
+"""Finds two machines with the same host name: the messages of their two agents alternate in one
+log. Pure.
 
 If an agent's state is lost, a new agent follows the old one. If the old state is brought back, the
 old agent follows the new one. In both cases the messages of one of the two agents lie together,

@@ -10,12 +10,13 @@ shows that both may have read it. Two announcements on one host are of the same 
     if one of them has none         and device, inode and first bytes are equal
 
 A time of birth in nanoseconds is enough, so device and file system id are not compared in addition.
-Either of them can have changed when the state was lost. A file that is not recognised would make a
-false `complete`, while two files that are taken for one only make buckets `unknown` for a minute.
-The host's name is always compared. Machines that are made from one image have the image's logs,
-perhaps emptied, with the same inode, birth and file system, and their agents run at the same time.
-Without the name, none of their buckets would ever be complete. So rereading is not recognised if
-the host's name is lost together with the state, or if the disk moves to another host.
+Either of them can have changed when the state was lost. If the audit took one file for two, a
+bucket could be falsely `complete`. If it takes two files for one, buckets are only `unknown` for a
+minute. The host's name is always compared. Machines that are made from one image all have the
+image's log files (perhaps emptied), with the same inode, birth and file system. The agents of such
+machines run at the same time. Without the name, none of their buckets would ever be complete. So
+rereading is not recognised if the host's name is lost together with the state, or if the disk moves
+to another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
@@ -28,12 +29,12 @@ So R can deliver lines a second time from O's beginning (`since_ms`) until R has
 the file had when O was last heard (`until_ms`). R's seals say when R had read them (see doublings).
 All of these times are of the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. R has read all
-that O had read only once R has announced all of its ids for the file, except ids of content that
-came after O was last heard. The exception is safe. If R announced an inode after O was last heard,
-R has seen all content that O can have read there. If R later has another id for that inode, and the
-content of this id does not continue the earlier content, then the later content consists of newer
-lines, or of lines that R knows to have delivered itself.
+An agent may have several ids for one file, for instance one after each truncation. R cannot have
+read all that O had read before R has announced all of R's ids for the file. Only ids whose content
+came after O was last heard are excepted. The exception is safe. If R announced an inode after O was
+last heard, R has seen all content that O can have read there. If R later has another id for that
+inode, and the content of this id does not continue the earlier content, then the later content
+consists of newer lines, or of lines that R knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -70,12 +71,12 @@ fingerprint."""
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """The time during which an agent may have delivered lines again that others had delivered.
-    reason: names the file that shows this.
+    """The time during which an agent may have delivered lines that other agents had delivered
+    already. reason: names the file that shows this.
 
-    since_ms: lines that the agent had sealed before this time are not among them; None: any of the
-    agent's lines may be among them. until_ms: a seal that the agent noted after this time vouches
-    that it has read all such lines.
+    since_ms: a line that the agent had sealed before this time is no such line; None if any of the
+    agent's lines may be one. until_ms: a seal that the agent noted after this time vouches that the
+    agent has read all such lines.
     """
 
     since_ms: int | None
@@ -86,9 +87,9 @@ class Rereading:
 @dataclass(frozen=True, slots=True)
 class Rereadings:
     """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
-    this agent. of_later: the rereading of lines from agents that began after it (because its state
-    was brought back, or both ran at once). group: the agents that share files, directly or through
-    others; the least of their ids names the group."""
+    this agent. of_later: the rereading of lines from agents that began after this agent. (This
+    happens if this agent's state was brought back, or if both agents ran at once.) group: the
+    agents that share files, directly or through others; the least of their ids names the group."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -99,8 +100,8 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """The values that identify the same file under two ids if times of birth are missing; None if
-    the file has no content yet.
+    """The values that show that two ids are of the same file, for files without times of birth;
+    None if the file has no content yet.
 
     The announcement's predecessor makes no difference. It is an id of the same agent, so it says
     nothing about what other agents read. Besides, predecessors are common: content after a
@@ -121,8 +122,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    The id counts only with the same inode and birth: a file that was copied or moved has another
-    inode.
+    The other id counts only if it has the same inode and birth: a file that was copied or moved has
+    another inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -173,8 +174,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time at which the agent had announced the last of its ids whose content others can
-        have read by `heard_ms`."""
+        """The time at which the agent had announced all of its ids that count: those whose content
+        other agents can have read by `heard_ms`."""
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -190,7 +191,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions did not take announcements for beginnings
+        if since is not None:  # older versions' `began` ignores announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

@@ -2,8 +2,8 @@
 
 Only existing findings can be accepted: each acceptance names the findings and warnings of one
 bucket as they are now. A bucket that is not due cannot be accepted, because it may still become
-complete. Nothing can be accepted while there are messages of a newer version, because these may say
-anything about any bucket.
+complete. Nothing can be accepted while there are messages of a newer version, because such messages
+may say anything about any bucket.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def other_retirements(
 
 def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
     """The command's answer after a place's retirements are taken back. known: the counting places
-    within it."""
+    within `place`."""
     if not others:
         return f"{place} counts again."
     left = {each for found in others.values() for each in found}

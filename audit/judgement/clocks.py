@@ -42,9 +42,9 @@ class Difference:
 class Clocks:
     """What is known of all clocks. ours_ms: how far our clock is ahead; negative: behind; 0: good
     as far as is known. senders: the number of senders with a recent reading. others: senders whose
-    clocks differ, the greatest difference first. unheard_ms: how long ago, by our clock, any sender
-    was last heard, if that is longer than policy.silence_ms; otherwise 0. is_behind_store: whether
-    the collector's clock shows that ours is behind."""
+    clocks differ, the greatest difference first. unheard_ms: the time since any sender was last
+    heard, by our clock; 0 if this time is no longer than policy.silence_ms. is_behind_store:
+    whether the collector's clock shows that ours is behind."""
 
     ours_ms: int = 0
     senders: int = 0
@@ -88,8 +88,8 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
-    """The present time, with caution: if most senders show that our clock is ahead, the time that
-    it should show; otherwise the time that it shows. So no bucket is judged as over before it is
+    """The present time, with caution: the time of our clock; but if most senders show that our
+    clock is ahead, the time that our clock should show. So no bucket is judged as over before it is
     over."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
@@ -104,9 +104,9 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
 def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
-    """How far behind a sender is, if it looks silent by its own clock but we took a message from it
-    within policy.silence_ms; 0 if it is not behind, or if it is silent. A sender that is behind has
-    a slow clock, or its messages come late."""
+    """How far behind a sender is; 0 if it is not behind, or if it is silent. A sender is behind if
+    it looks silent by its own clock, but we took a message from it within policy.silence_ms. A
+    sender that is behind has a slow clock, or its messages come late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
     if reading is None or silent_ms <= policy.silence_ms:

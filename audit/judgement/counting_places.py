@@ -34,9 +34,9 @@ class Counting:
 def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
-    """For each place of these tiers, the senders with the highest epoch of each partition. These
-    replace all other senders. The evidence has senders in the order in which they were first
-    heard."""
+    """For each place of these tiers, the senders with the highest epoch of each partition. The
+    counts of these senders replace those of all other senders. The evidence has senders in the
+    order in which they were first heard."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -53,8 +53,8 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """Tiers in which only retired places have the topic, but which have other places that are not
-    retired: one of these may still have to take the topic. Empty if the topic's own cluster is
+    """Some tiers in which only retired places have the topic: those that also have a place that is
+    not retired. Such a place may still have to take the topic. Empty if the topic's own cluster is
     retired, because no more records leave such a cluster."""
     if retired.holds_cluster(source.cluster):
         return set()

@@ -107,8 +107,9 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first. Left out are seals from a cloned number on,
-    and seals that only say that the agent has the topic."""
+    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals whose
+    number is a cloned number or a later one, and seals that only say that the agent has the
+    topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:
@@ -121,8 +122,8 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
 
 
 def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """All topics with the topic's name or the name of its parent, with any id, including the topic
-    itself."""
+    """The topic itself, and all topics that have its name or the name of its parent, whatever their
+    ids."""
     names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
     named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
     return named if source in named else [source, *named]

@@ -4,17 +4,18 @@ The proof concerns the bucket that contains the given time. Each host needs, for
 counts as its newest (newest_agents):
 
     heard      the agent was heard, and is not silent
-    sealed     each of its topics is sealed past the end of that bucket, and of each later bucket
-               that is due: brokers have acknowledged all bytes that the files had until then, and
-               these bytes are counted
+    sealed     each of its topics is sealed past the end of that bucket, and past the end of each
+               later bucket that is due. So brokers have acknowledged all bytes that the files had
+               until then, and these bytes are counted
     counted    these buckets are complete in the requested tiers: each tier has the same records,
                nothing is lost, and no message is missing. The proof does not wait for lateness: a
                bucket that the agent has sealed is judged as it is now
 
 So a host that writes nothing is proven by its seals, and a host that writes is proven by the
-records that the other tiers have from it. A host is proven once that bucket is over, a seal past
-its end has arrived, and the counters have reported the bucket. Later buckets that are not over, or
-too young to be due, are left out, because there are always such buckets.
+records that the other tiers have from it. A host is proven once three things are true: the bucket
+of the given time is over, a seal past the bucket's end has arrived, and the counters have reported
+the bucket. Later buckets that are not over, or are too young to be due, are left out, because there
+are always such buckets.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ def proofs(
     now_ms: int,
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
-    """A proof for each host in each of its clusters. These are the clusters for which the roster
-    names the host; if it names none, the clusters in which the host was heard. bucket_ms: the size
-    to assume while there are no buckets.
+    """A proof for each host in each of its clusters. A host's clusters are those for which the
+    roster names the host; if the roster names none, they are those in which the host was heard.
+    bucket_ms: the size to assume while there are no buckets.
 
     Raises UsageError for a host that no roster names and that was never heard, for a retired host,
     and for a time more than BUCKETS_MAX buckets ago.
@@ -150,9 +151,9 @@ class _Asking:
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
         """The reasons for buckets that are not proven by counts. is_sealed: whether the agent has
-        sealed the topic, by its name. A bucket that is open only because a seal is missing gives no
-        reason here, because `_unsealed` gave that reason already, or because the agent will still
-        seal the present topic of that name."""
+        sealed the topic, by its name. If only a missing seal keeps a bucket open, no reason is
+        given here: either `_unsealed` has given that reason, or the agent will still seal the
+        present topic of that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -178,8 +179,8 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """Yields the verdict that does not wait for lateness. Also yields the verdict that waits
-        for it, if that one is graver than open."""
+        """Yields the verdict that does not wait for lateness. If the verdict that waits for
+        lateness is graver than open, yields that verdict as well."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

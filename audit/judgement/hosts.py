@@ -41,9 +41,9 @@ MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """One agent of a host. topics: by name, the topics that the roster names for the host and those
-    in the agent's messages, each with the time (ms) until which the agent has sealed it; None for
-    never."""
+    """One agent of a host. topics: for each topic, by name, the time (ms) until which the agent has
+    sealed it; None for never. These are the topics that the roster names for the host, and the
+    topics in the agent's messages."""
 
     agent: int
     topics: dict[str, int | None] = field(default_factory=dict)
@@ -53,14 +53,14 @@ class AgentState:
 class HostState:
     """One host of one cluster.
 
-    agents: the newest agents, the one heard last first; empty if none was ever heard. topics: the
-    topics of all these agents, or of the roster, each with the time (ms) until which all agents
-    that have the topic have sealed it; None for never. expected: whether the audit waits for the
-    host. last_heard_ms: when the host was last heard, by the agent's clock, but never later than
-    our clock showed at that moment; 0 for never. behind_ms: how far the host is behind, if messages
-    arrive but it would be silent by its own clock. namesakes: agents that were alive at the same
-    time, as on two machines with the same name. If there are any, last_heard_ms is of the agent
-    that has been silent longest.
+    agents: the newest agents, beginning with the agent that was heard last; empty if no agent was
+    ever heard. topics: the topics of all these agents, or of the roster, each with the time (ms)
+    until which all agents that have the topic have sealed it; None for never. expected: whether the
+    audit waits for the host. last_heard_ms: when the host was last heard, by the agent's clock, but
+    never later than our clock showed at that moment; 0 for never. behind_ms: how far the host is
+    behind; 0 unless its messages arrive but the times in them are so old that it would be silent.
+    namesakes: agents that were alive at the same time, as on two machines with the same name. If
+    there are namesakes, last_heard_ms is the time of the namesake that has been silent longest.
     """
 
     cluster: str | None

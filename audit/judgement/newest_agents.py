@@ -2,10 +2,10 @@
 `skidway audit wait` demands a proof of each of them. Pure.
 
 Normally there is one such agent: the one that was heard last. But this agent may run on an old
-state that was brought back. So an agent that began later counts as well, until it is silent. It is
-silent only if it is silent both by our own clock and in comparison with the agent that was heard
-last. Two machines may also have the same name. Then the agents that were alive at the same time
-(overlaps) all count, because each has its own files. They count, silent or not, until they are
+state that was brought back. So an agent that began later counts as well, until it is silent. Here
+an agent is silent if it is silent both by our own clock and in comparison with the agent that was
+heard last. Two machines may also have the same name. Then the agents that were alive at the same
+time (overlaps) all count, because each has its own files. They count, silent or not, until they are
 retired or report another name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
@@ -27,7 +27,8 @@ from skidway.audit.topic.messages import Tier
 def newest_agents(
     evidence: Evidence, agents: Iterable[int], silence_ms: int, now_ms: int
 ) -> list[int]:
-    """The agents of one host that count as its newest, the one that was heard last first."""
+    """The agents of one host that count as its newest. The list begins with the agent that was
+    heard last."""
     ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
     if not ranked:
         return []
@@ -51,9 +52,10 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
     """The time (ms, by the host's clock) until which a replaced agent's unread lines may have been
-    written: when a newer agent began. If that beginning is not after the old agent's last message,
-    the clock was set back; then the time is `silence_ms` after that last message, because a living
-    agent sends messages more often. 0 if no agent began after the old agent's last message."""
+    written. This is normally the time at which a newer agent began. If the newer agent's beginning
+    is not after the old agent's last message, the clock was set back. Then the result is the time
+    of that last message plus `silence_ms`, because a living agent sends messages more often than
+    that. 0 if no agent began after the old agent's last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:

@@ -14,8 +14,9 @@ DEFAULT_SILENCE_MS = 180_000
 DEFAULT_REJECTS_SHARE = 0.01
 DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
-"""Event times further ahead of the reading time than this are not expected, because agents replace
-them. An agent announces its own bound; if that is larger, it applies."""
+"""How far ahead of the reading time an event time can be: agents replace event times that are
+further ahead. An agent announces its own bound; if the agent's bound is larger, it applies
+instead."""
 
 
 @dataclass(frozen=True, slots=True)

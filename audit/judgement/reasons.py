@@ -105,7 +105,7 @@ def of_loss(note: LossNote, path: str = "") -> str:
     announced it."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
-    if not path and loss.reason.startswith("/"):  # the reason names a file that nobody read
+    if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read
         return f"lines are {fate}: {loss.reason}"
     file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:

@@ -1,4 +1,4 @@
-"""Retired places, which nobody waits for any more, by the names that reports give them. Pure.
+"""Retired places: nobody waits for them any more. Texts name them as reports do. Pure.
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic
@@ -7,9 +7,9 @@
     cluster dc3                     all that was counted in this cluster, or loaded from it
     mirror                          the whole tier mirror
 
-The counts of a retired place are still compared. If it lacks records, or one of its messages is
-missing, this is reported but makes no verdict worse. counting_places has the exception, for topics
-that no other place of the tier has.
+The counts of a retired place are still compared. If the place lacks records, or one of its messages
+is missing, the report says so, but no verdict becomes worse. There is one exception, for topics
+that no other place of the tier has: see the module counting_places.
 """
 
 from __future__ import annotations

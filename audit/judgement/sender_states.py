@@ -1,9 +1,9 @@
 """The present states of the senders of counts: good, silent, late or retired. Pure.
 
-Agents and counters send a message every minute. A loader only sends messages when it has loaded, on
-a schedule, so it can be late only if a setting says how often it runs (`loads.every.ms`). The audit
-calls a whole output late, never a single topic in it, because a topic to which nobody writes is not
-loaded.
+Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
+only when it has loaded. So a loader can be late only if a setting says how often it runs
+(`loads.every.ms`). The audit calls a whole output late, never a single topic in it, because a topic
+to which nobody writes is not loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Tier
 
 NOBODY_WAITS = "none"
-"""The status of a retired sender, in place of a verdict's word; pages give it no colour."""
+"""The status of a retired sender. Other senders have a verdict's word there. Pages give a retired
+sender no colour."""
 
 
 @dataclass(frozen=True, slots=True)

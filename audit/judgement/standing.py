@@ -28,17 +28,18 @@ class TopicStanding:
     """All buckets of one source topic together.
 
     by_status: the number of all buckets by status. overdue: the number of buckets that somebody
-    should look at, by their status without accepted findings. lost_early: how many of the overdue
-    buckets are too young to be complete, but lost already. accepted: the number of buckets that are
-    complete except for accepted findings, by status. warned: the number of complete buckets with a
-    warning that nobody accepted. warned_accepted: the number of complete buckets whose warnings
-    were all accepted. complete_until: the end in ms of the last bucket up to which all buckets are
-    complete or accepted; None if the oldest bucket is neither. oldest_overdue: the start of the
-    oldest overdue bucket. records, rejects, repeats: the sums over all buckets, each as counted in
-    the place that has most of them; rejects are the loader's. newest: the verdicts on the newest
-    buckets, by the start of the bucket, see NEWEST_BUCKETS. recounts: the newest recount of each
-    output. uncounted: the number of offsets that counters could not read; records without origin at
-    these offsets leave no other trace.
+    should look at, by the status that they have if accepted findings are left out. lost_early: how
+    many of the overdue buckets are too young to be complete, but lost already. accepted: the number
+    of buckets that are complete except for accepted findings, by status. warned: the number of
+    complete buckets with a warning that nobody accepted. warned_accepted: the number of complete
+    buckets whose warnings were all accepted. complete_until: the end in ms of the last bucket up to
+    which all buckets are complete or accepted; None if the oldest bucket is neither.
+    oldest_overdue: the start of the oldest overdue bucket. records, rejects, repeats: the sums over
+    all buckets. For each bucket, each number is taken from the place where it is greatest. Rejects
+    are only the loader's rejects. newest: the verdicts on the newest buckets, by the start of the
+    bucket, see NEWEST_BUCKETS. recounts: the newest recount of each output. uncounted: the number
+    of offsets that counters could not read; records without origin at these offsets leave no other
+    trace.
     """
 
     source: Source
@@ -111,8 +112,8 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """The number of buckets that somebody should look at, by their status without accepted
-        findings."""
+        """The number of buckets that somebody should look at, by the status that they have if
+        accepted findings are left out."""
         return _added(topic.overdue for topic in self.topics)
 
     @property

@@ -4,26 +4,28 @@ in docs/delivery.md, section 6.
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
     schemas   this version has the schema of every message; other messages may say anything
-    numbers   no sender whose counts are used lacks a number, has a number with two contents, or
-              lost its first messages (an expired topic) at a time when they could touch the bucket
+    numbers   of the senders whose counts are used: no number is missing, no number has two
+              contents, and no sender lost its first messages (an expired topic) at a time when
+              these messages could touch the bucket
     chains    no delta of any sender for this bucket is missing
     epochs    the bucket does not lie between an agent's old epoch and its new one
-    doublings no delta touched the bucket while its agent may have read lines again that another
-              agent had delivered
+    doublings no delta touched the bucket while the agent of the delta may have been reading lines
+              that another agent had delivered already
     losses    no line that may belong to the bucket was declared lost
     seal      the agent's newest seal was made after the bucket's end plus lateness, or is the last
               word of an agent that nobody waits for any more; and no delta touched the bucket after
-              that seal's `at`. A seal is of a topic by its name: it also counts if the topic was
-              deleted and created again
-    clock     our clock is past the bucket's end plus lateness; if our clock is ahead of most
-              others, the time that it should show is past it (see clocks)
+              that seal's `at`. A seal holds for the name of its topic, so it also counts if the
+              topic was deleted and created again
+    clock     the bucket's end plus lateness is over by our clock; if our clock is ahead of most
+              others, it is over by the time that our clock should show (see clocks)
     equation  every tier that must count the topic has counted, and all counted the same records
 
 Records without origin have no seal. Instead, the counter that sees these records first must have
 been heard since the bucket was due.
 
-The judgement relies only on what messages say. So it does not take the counts of a tier that never
-reported for zero, or a host that never sealed for idle. A doubt can only make a verdict worse.
+The judgement relies only on what messages say. So if a tier never reported, the judgement does not
+treat the tier's counts as zero. If a host never sealed, the judgement does not treat the host as
+idle. A doubt can only make a verdict worse.
 """
 
 from __future__ import annotations
@@ -76,14 +78,14 @@ class TopicJudgement:
 
     def buckets(self) -> list[BucketId]:
         """The buckets in which anything was counted, and the buckets in which losses were declared.
-        A bucket may be only among the latter: if none of its lines arrived, nobody counted anything
-        in it."""
+        If none of a bucket's lines arrived, nobody counted anything in it: then only a declared
+        loss names the bucket."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # then losses of agents do not matter
+        if Tier.AGENT not in self._facts.tiers:  # without tier agent, its losses do not matter
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 
@@ -161,8 +163,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Verdicts on agents that nobody waits for here. Losses that these agents declared still
-        make the bucket's verdict worse."""
+        """Verdicts on agents that declared losses and are not among `others`. Nobody waits for
+        these agents, but their losses still make the bucket's verdict worse."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})

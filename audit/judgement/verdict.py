@@ -4,7 +4,7 @@
     open        too young to decide, or an agent has not sealed it yet
     incomplete  old enough and counted, but a tier lacks records or has other ones
     unknown     evidence that is needed to decide is missing, perhaps for ever
-    lost        an agent declared lines lost that may belong to the bucket
+    lost        an agent declared that lines are lost, and the lines may belong to the bucket
 
 A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
 that a person accepted stays in the verdict, but no longer counts against the bucket. `residue` is
@@ -181,7 +181,7 @@ class BucketVerdict:
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
         found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
-        if found or self.status is Status.COMPLETE:  # an open bucket may get more rejects
+        if found or self.status is Status.COMPLETE:  # an open bucket's warnings can still change
             found += [(NO_AGENT, x) for x in self.warnings]
         names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
         return tuple(dict.fromkeys(names))

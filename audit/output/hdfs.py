@@ -72,7 +72,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one: a folder that is deleted meanwhile must hide no other
+        while folders:  # one by one: a folder that is deleted meanwhile hides no other folder
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -96,8 +96,8 @@ class HdfsOutput:
         return f"{self._root}/{path}" if path else self._root
 
     def _named(self, path: str) -> str:
-        """The path for people: with the NameNode, because it may be the server that does not
-        answer."""
+        """The path for people, with the NameNode in it: the NameNode may be the server that does
+        not answer."""
         return self._server + self._at(path)
 
 

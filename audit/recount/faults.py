@@ -103,7 +103,7 @@ class Faults:
 
 
 def by_name(path: str) -> Whereabouts:
-    """The rows of a file, as far as its path shows."""
+    """What a file's path shows about the rows in the file."""
     hour, file = _HOUR.search(path), _FILE.search(path)
     place = Whereabouts(f"{hour[1]}T{hour[2]}" if hour else "")
     return replace(place, partition=int(file[1])) if file else place
@@ -117,8 +117,8 @@ def is_before(path: str, since_ms: int) -> bool:
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """The rows of a file by the manifest that names it: the agents with counts in that hour, and
-    the offsets from the file's first one to the end of the load."""
+    """What the manifest that names a file shows about the rows in the file: the agents with counts
+    in the file's hour, and the offsets from the file's first offset to the end of the load."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None:
         return place

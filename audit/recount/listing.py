@@ -19,7 +19,7 @@ LIKE_MAX: Final = 10
 """An unnamed file is compared with at most this many named files of the same length."""
 
 _UNFINISHED: Final = "._COPYING_"
-"""Names of files that Hadoop's own tools are still copying end with this."""
+"""While Hadoop's own tools copy a file, the file's name ends with this."""
 
 _ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/part-\d+-\d+-\d+\.parquet$")
 
@@ -71,7 +71,7 @@ def _fault(entry: FileEntry, opened: IO[bytes], named: NamedFiles, words: str) -
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """The rows of the file by its columns, if it is a file of rows."""
+    """What the file's columns show about its rows; `place` if it is no file of rows."""
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

@@ -1,7 +1,8 @@
 """Reads the manifests of a topic, which say what is committed, as plain JSON.
 
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
-    files[].path, .staged    where a file is, or still is if the loader has not moved it yet
+    files[].path      where a file is
+    files[].staged    where the file still is if the loader has not moved it yet
 
 The recount trusts the loader only in this: which files belong to the output, and the length,
 CRC-32C, rows and checksum of each. All loads together made many files, so the list of these files
@@ -130,7 +131,7 @@ class NamedFiles:
     the list."""
 
     def __init__(self) -> None:
-        self._connection = sqlite3.connect("")  # this is a temporary file of the connection
+        self._connection = sqlite3.connect("")  # "" stands for a temporary file
         self._connection.executescript(
             "CREATE TABLE named (path TEXT PRIMARY KEY, staged TEXT, load INTEGER, kind TEXT,"
             " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER);"

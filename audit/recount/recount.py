@@ -3,9 +3,10 @@
     files   the directories hold every file that a manifest names, and no other file that programs
             read as rows
     bytes   each file has the length and the CRC-32C that were committed
-    rows    every column of every row can be read; computed from `_agent`, `_file_id`, `_offset`,
-            `_length` and `_timestamp` of rows and rejects, count, bytes and checksum equal those
-            that the loader committed (tier hdfs) and those that the agents sent (tier agent)
+    rows    every column of every row can be read. The recount computes count, bytes and checksum
+            from `_agent`, `_file_id`, `_offset`, `_length` and `_timestamp` of rows and rejects.
+            All three equal those that the loader committed (tier hdfs), and those that the agents
+            sent (tier agent)
 
 A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
 into place. So a file that no manifest named before the directories were listed is looked up in the
@@ -77,8 +78,8 @@ def topics(output: Output) -> list[str]:
 def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
-    """Topics by name: all topics in the output (`known`), and topics of which nothing is left in
-    the output although their rows were counted there. If a topic has no manifest, the sender that
+    """Topics by name: all topics in the output (`known`), and topics whose rows were counted in the
+    output although nothing of them is left there. If a topic has no manifest, the sender that
     counted the topic shows its source."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
@@ -102,11 +103,11 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
-    """Counts every committed file of a topic. since_ms: lists all files, but counts only files of
-    hours from this time on, and only buckets that begin from this time on. Raises
-    ManifestUnreadable for a manifest that cannot be understood, and StoreUnreachable."""
+    """Counts every committed file of a topic. since_ms: only files of hours from this time on are
+    counted, and only buckets that begin at this time or later. Even so, all files are listed.
+    Raises ManifestUnreadable for a manifest that cannot be understood, and StoreUnreachable."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # the topic may have a manifest by now
+        committed = manifests.head(output, committed.topic)  # perhaps there is a manifest by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         _read_manifests(output, result, named)
@@ -142,8 +143,8 @@ def compare(
     these tiers are expected.
 
     since: the (agent, bucket) that were loaded meanwhile; they are left for the next recount. If
-    the rows equal the counts of tier hdfs, but the agents counted more, the other records are not
-    loaded (yet). That is no difference of the rows, and the report judges it.
+    the rows equal the counts of tier hdfs, but the agents counted more, the missing records are not
+    loaded (yet). Here that counts as no difference; the report judges it.
     """
     source = result.committed.source
     if source is None:

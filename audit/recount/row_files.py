@@ -61,7 +61,7 @@ def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> 
 
 
 def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
-    """The rows of a file, by the file's own columns."""
+    """What the file's own columns show about its rows."""
     agents, partitions = set[int](), set[int]()
     first, last = np.iinfo(np.int64).max, -1
     for batch in _batches(file, _PLACE):

@@ -99,8 +99,7 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The status of a bucket that is as grave as the host's state; None if nobody waits for the
-    host."""
+    """The bucket status that is as grave as the host's state; None if nobody waits for the host."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:

@@ -27,9 +27,9 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted, no
-    bucket is lost, none has a warning that nobody accepted, every block was judged, and no newest
-    recount differs. Otherwise, and if there are no buckets, 1."""
+    """0 if all is good, otherwise 1. All is good if there are buckets, every bucket that is due
+    (with `everything`: every bucket) is complete or accepted, no bucket is lost or has a warning
+    that nobody accepted, every block was judged, and no output's newest recount differs."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)

@@ -2,7 +2,7 @@
 
 decisions       decisions of people about verdicts: acceptances, and retired places
 recount_result  results of recounts
-messages        deltas, seals, heartbeats, announcements, and the two above; from and to Avro
+messages        all messages (also deltas, seals, heartbeats, announcements), from and to Avro
 topic           creates the topic, and reads values from it
-publisher       publishes messages from a durable outbox, in order; reads the newest one back
+publisher       publishes messages from a durable outbox, in order; reads back the newest message
 """

@@ -21,8 +21,8 @@ from skidway.kafka.source import Source
 
 
 class FindingName(NamedTuple):
-    """The name of a finding of a bucket. agent: 0 for none; finding:
-    judgement.verdict.Finding.name."""
+    """The name of a finding of a bucket. agent: 0 if the finding concerns no single agent. finding:
+    the text of judgement.verdict.Finding.name."""
 
     agent: int
     finding: str

@@ -77,9 +77,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: lost lines that nobody read can be
-    older than the last seal before the loss, by at most this. ahead_ms: how far the event time of a
-    line can be ahead of the time at which the line was read."""
+    """What an agent assumes about event times. lateness_ms: if lines were lost before anybody read
+    them, they are older than the last seal before the loss by at most this time. ahead_ms: how far
+    the event time of a line can be ahead of the time at which the line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
@@ -111,7 +111,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The offsets [first, end) of a partition whose records a message counts."""
+    """A message counts the records with the offsets [first, end) of a partition."""
 
     source: Source
     partition: int
@@ -123,8 +123,8 @@ class Range:
 class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
-    previous: the number of the last delta of the same producer and epoch before this one that
-    touched the bucket; 0 for none.
+    previous: the number of the delta that touched the bucket last before this message, among the
+    deltas of the same producer and epoch; 0 for none.
     """
 
     source: Source
@@ -208,7 +208,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """An agent's seals of its topics, numbered among its deltas."""
+    """An agent's seals of its topics. The agent's seals and deltas share one sequence of
+    numbers."""
 
     sender: Sender
     number: int
@@ -269,8 +270,8 @@ def encode(message: Message) -> bytes:
 def encodings(message: Delta | Seal) -> list[bytes]:
     """Every encoding of exactly this message, at most one for each schema that this version knows.
 
-    Several are needed because a program of another version, when it sends the message again, uses
-    its own encoding.
+    The caller needs all of them: if a program of another version sends the message again, it
+    encodes the message in another way.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]

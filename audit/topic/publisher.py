@@ -1,4 +1,4 @@
-"""Publishes numbered messages from a durable outbox, in order, and reads the newest one back.
+"""Publishes numbered messages from a durable outbox, in order, and reads back the newest message.
 
 A message enters its owner's outbox in the same transaction as the progress that it counts, and
 leaves the outbox once every in-sync replica has it. After a crash, all messages that are still in
@@ -104,7 +104,7 @@ class Publisher:
             if delivery.error is None:
                 self._acknowledged(delivery.token)
             else:
-                self._sent = self._published  # everything after it is sent again, in order
+                self._sent = self._published  # later messages are sent again, in order
                 if not isinstance(delivery.error, Drained):
                     refusal = delivery.error
         if refusal is not None:
@@ -206,8 +206,8 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
 
 
 def _batches(entries: Sequence[tuple[int, bytes]]) -> list[tuple[int, pa.BinaryArray]]:
-    """The entries in groups, each small enough for one batch: the sequence number of the group's
-    last entry, and the values."""
+    """Divides the entries into groups that are small enough for one batch each. A group is given by
+    the sequence number of its last entry and by the values of all of its entries."""
     sizes = np.array([len(value) for _, value in entries], np.int64)
     batches, start = [], 0
     for end in columns.cuts(sizes, LIMIT_BYTES):
@@ -241,7 +241,7 @@ def _newest_in(
 
 
 def _own(value: bytes, tier: Tier, producer: str) -> Newest | None:
-    if producer.encode() not in value:  # avoids decoding the messages of others
+    if producer.encode() not in value:  # so other producers' messages are not decoded
         return None
     try:
         message = messages.decode(value)

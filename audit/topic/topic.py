@@ -61,7 +61,7 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of an audit topic. sent_ms: the record's timestamp, by its sender's clock; None if
-    the broker wrote its own time there instead. That time is then appended_ms."""
+    the broker replaced it by its own time. Then the broker's time is in appended_ms."""
 
     tp: TopicPartition
     offset: int
@@ -132,10 +132,10 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[Record]:
-    """Yields the records that have arrived, from offset `begins` of each partition on. If a
-    partition no longer has that offset (it expired, or the topic was deleted and created again),
-    reading goes on at the partition's first offset. Messages that are missing then show as missing
-    numbers."""
+    """Yields the records that have arrived. `begins` has the offset of each partition from which on
+    records are wanted. If a partition no longer has that offset (it expired, or the topic was
+    deleted and created again), reading goes on at the partition's first offset. Messages that are
+    missing then show as missing numbers."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

@@ -1,8 +1,8 @@
 """AlterConfigs (33), versions 0-2, and the code that it shares with IncrementalAlterConfigs.
 
-A topic then has exactly the given settings. The settings that a mirror wrote stay unchanged. The
-settings are checked like those of a new topic and written to ZooKeeper; they apply once the request
-is answered. `validate_only` only checks.
+Afterwards a topic has exactly the given settings, except that settings which a mirror wrote stay
+unchanged. The given settings are checked like those of a new topic, and written to ZooKeeper. They
+apply as soon as the request is answered. `validate_only` only checks.
 
 The settings of a broker come from its configuration file and cannot be altered over the network.
 """
@@ -59,7 +59,9 @@ def alter_all(
     *,
     validate_only: bool,
 ) -> None:
-    """Alters topics, then calls `reply` with the result of each resource, in their order."""
+    """Alters topics. Then calls `reply` with one result for each resource, in the order of
+    `wanted`.
+    """
     gathering: Gathering[AlterConfigsResourceResponse] = Gathering(len(wanted), reply)
     times = Counter(key for key, _ in wanted)
     for at, (key, change) in enumerate(wanted):

@@ -110,7 +110,7 @@ def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
 
 
 def check_room(count: int, room: int) -> None:
-    """Raises Refused if `count` more partitions exceed the rest of a request's limit, `room`."""
+    """Raises Refused if a request wants `count` more partitions but may create only `room`."""
     if room < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.POLICY_VIOLATION,
@@ -128,7 +128,7 @@ def check_partition_count(count: int) -> None:
 
 
 def check_assigned(broker: Broker, broker_ids: tuple[int, ...]) -> None:
-    """Raises Refused unless a partition's replicas are one live broker."""
+    """Raises Refused unless a partition has exactly one replica, on a live broker."""
     live = broker.topics.catalog.brokers
     if len(broker_ids) != 1 or broker_ids[0] not in live:
         raise Refused(

@@ -1,8 +1,8 @@
 """DescribeConfigs (32). Versions 1-4: all settings of a topic or this broker, defaults included.
 
-A broker describes only itself, because clients send the request to the broker that it names. Its
-settings are read-only, because they come from its configuration file. A resource that a request
-names twice is answered once.
+A broker describes only itself, because clients send a request to the broker that the request names.
+A broker's settings are read-only, because they come from its configuration file. A resource that a
+request names twice is answered once.
 
 An empty broker name asks for the defaults of all brokers, and there are no such settings here.
 

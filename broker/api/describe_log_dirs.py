@@ -1,7 +1,8 @@
 """DescribeLogDirs (35). Versions 1-4: this broker's log directories and their partitions.
 
-Every directory is named, with KAFKA_STORAGE_ERROR if it is offline; partitions that are not here
-are left out. The size of the volume is asked for in the background, because a disk may be slow.
+The answer names every directory, with KAFKA_STORAGE_ERROR if the directory is offline. It leaves
+out partitions that this broker does not have. The size of the volume is asked for in the
+background, because a disk may be slow.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Fetch (1). Versions 4-12.
 
-Answers with whole batches, from the batch that holds the offset up to the high watermark at most.
-They are slices of files for sendfile. The first batch found, in the request's order, is sent even
-if it is larger than every limit (KIP-74). If there is less than `min_bytes`, the request is parked
-until there is enough, or until `max_wait_ms` have passed. For a parked request the partition is
-flushed at once.
+Answers with whole batches. In each partition, the first batch is the one that holds the wanted
+offset, and no batch lies beyond the high watermark. The batches are slices of files, which sendfile
+sends. The first batch found, in the request's order, is sent even if it is larger than every limit
+(KIP-74). If there is less than `min_bytes`, the request is parked until there is enough, or until
+`max_wait_ms` have passed. When a request is parked, its partitions are flushed at once.
 
     offset below the log start or above the log end   OFFSET_OUT_OF_RANGE, log start filled in
     known leader epoch older / newer than ours        FENCED_LEADER_EPOCH / UNKNOWN_LEADER_EPOCH
@@ -38,8 +38,8 @@ _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A parked request, with the number of bytes available in each of its partitions, and in all
-    together.
+    """A parked request, with the number of bytes available in each of its partitions, and their
+    sum.
     """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
@@ -59,7 +59,7 @@ class DelayedFetch:
 
     @property
     def partitions(self) -> Collection[TopicPartition]:
-        """The partitions that it waits for."""
+        """The partitions that the request waits for."""
         return self._targets.keys()
 
     def try_complete(self, changed: TopicPartition) -> bool:
@@ -121,8 +121,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether min_bytes can be read, or there is an error; `found` gets the bytes of each
-    partition.
+    """Whether min_bytes can be read, or there is an error. Adds to `found` how many bytes each
+    partition has.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:

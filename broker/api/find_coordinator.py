@@ -1,8 +1,8 @@
 """FindCoordinator (10). Versions 0-3: the broker that coordinates a group, which is this one.
 
 Left out: several keys at once; transactions. As in InitProducerId, transactions are refused with
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which is final: if the answer were that no coordinator is
-available, clients would ask again for a minute.
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED. This error is final. If the answer said that no coordinator
+is available, clients would go on asking for a minute.
 """
 
 from __future__ import annotations

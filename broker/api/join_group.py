@@ -16,7 +16,9 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""From this version on, clients join again with the member id that they are given (KIP-394)."""
+"""From this version on, a client joins twice: the first answer gives it a member id, with which it
+joins again (KIP-394).
+"""
 
 NULL_PROTOCOL_SINCE = 7
 

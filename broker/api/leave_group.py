@@ -1,5 +1,5 @@
-"""LeaveGroup (13). Versions 0-4: members leave that are given by id, or, from version 3 on, by
-instance id.
+"""LeaveGroup (13). Versions 0-4: removes members from a group. The members are given by id, or,
+from version 3 on, by instance id.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The answer is made from the catalog, so it comes even while ZooKeeper is away. If a request has the
 version and body of an earlier request, it gets the same answer, byte for byte, as long as that
-answer is right. This is because all clients ask at once after a restart.
+answer is right. Answers are kept because all clients ask at once after a restart.
 
 If a request names an unknown topic, the topic is created if both `auto.create.topics.enable` and
 the request allow it. Until the topic is there, the answer says LEADER_NOT_AVAILABLE, and clients

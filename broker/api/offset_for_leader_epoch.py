@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch (23). Versions 2-4: where the records of a leader epoch end (KIP-320).
 
-The answer is made from the leader epochs in the log. In a mirror's log these are the source's
-leader epochs, because the batches contain them.
+The answer is made from the leader epochs in the log. A mirror's log has the leader epochs of the
+source, because the copied batches contain them.
 """
 
 from __future__ import annotations

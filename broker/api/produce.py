@@ -12,8 +12,8 @@ be lost in a crash. ApiVersions offers Produce from version 0, because otherwise
 This is the general path. A good request that is like an earlier one takes a shorter path,
 `skidway.broker.api.produce_run`.
 
-On a topic with LogAppendTime, batches are stamped with the time of appending, which the answer
-contains; their CRC is computed again.
+On a topic with LogAppendTime, batches are stamped with the time of appending, and their CRC is
+computed again. The answer contains the time of appending.
 
 Left out: transactions (a transactional id is refused).
 """
@@ -93,11 +93,11 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if every high watermark has passed its batch, or can no longer do so."""
+        """Answers if each batch's high watermark has passed the batch, or can no longer pass it."""
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
-        """Like `try_complete`, before anything has changed."""
+        """Does what `try_complete` does, but before anything has changed."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
@@ -141,7 +141,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
-    """Remembers the shape of a request, so that the next ones like it take the shorter path."""
+    """Remembers the shape of a request, so that later requests like it take the shorter path."""
     if exchange.frame is None:
         return
     shape = learn(exchange.frame, exchange.version, request, replica)

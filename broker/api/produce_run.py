@@ -1,15 +1,15 @@
 """A run of similar produce requests on one connection. They are appended one by one, and answered
 together.
 
-A run takes requests for one loop turn at most, and ends at the first request that is not alike. It
-holds one place in the connection's queue for all its answers, and sends them together at the end of
-the turn. With acks=all it sends them when the high watermark has passed all its batches, which are
-flushed together.
+A run takes requests for one loop turn at most, and ends at the first request that is not like the
+others. It holds one place in the connection's queue for all its answers, and sends them together at
+the end of the turn. With acks=all it sends them when the high watermark has passed all its batches,
+which are flushed together.
 
 Some requests cannot simply be appended: the batch is to be refused or is a duplicate, or the log
-cannot be written. Others need another answer: with the time of appending, or because there are too
-few replicas. Such requests do not join a run. They take the general path in
-`skidway.broker.api.produce`, which knows every answer.
+cannot be written. Other requests need a different answer: one that contains the time of appending,
+or one that says that there are too few replicas. Such requests do not join a run. They take the
+general path in `skidway.broker.api.produce`, which knows every answer.
 """
 
 from __future__ import annotations

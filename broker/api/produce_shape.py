@@ -1,10 +1,10 @@
-"""The shape of a producer's requests: what is the same in all of them, which is everything but
-correlation id and records.
+"""The shape of a producer's requests: everything except correlation id and records, because the
+rest is the same in all these requests.
 
 For each connection and partition, the bytes before the records are parsed once, and later requests
 are compared with them. The bytes around the offsets of the answer are encoded once. A request that
-differs in any other byte takes the general path. Only requests with one batch have a shape, because
-only many small requests need this speed::
+differs in more than correlation id and records takes the general path. Only requests with one batch
+have a shape, because only many small requests need this speed::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -24,7 +24,7 @@ SHAPES_MAX: Final = 64
 learned again.
 """
 PREFIX_BYTES_MAX: Final = 1024
-"""A longer prefix (a client may have any name) is not worth its memory."""
+"""A longer prefix is not worth its memory. It can be long, because a client may have any name."""
 
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
@@ -37,8 +37,8 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """A request without its correlation id and records, and the answer of success to it without the
-    offsets.
+    """A request without its correlation id and records; and the answer that it gets on success,
+    without the offsets.
     """
 
     __slots__ = (
@@ -83,7 +83,7 @@ class Shape:
         return frame[start:end]
 
     def answer(self, correlation_id: int, base_offset: int) -> bytes:
-        """The answer's frame: the records were stored from `base_offset` on."""
+        """The frame of the answer which says that the records were stored from `base_offset` on."""
         size, middle, between, rest = self._answer_parts
         form = self._answer_form
         if not self._has_log_start:

@@ -18,7 +18,7 @@
     ledger        writes of groups: generations, committed offsets
     store         the other operations, blocking
     reassignment  a partition's assignment and state, read and changed together
-    reader        the catalog, re-reading only what a watch says has changed
+    reader        the catalog; reads again only what has changed, as the watches tell
     session       the thread that does all of it, and what happens when the session is lost
     producer_ids  ids from the block that we own
 

@@ -53,8 +53,8 @@ def partition_number(name: str) -> int | None:
 
 
 def offset_document(committed: Committed) -> bytes:
-    """The content of a committed offset's node. It is only a number if nothing but the offset was
-    committed.
+    """The content of a committed offset's node. If nothing but the offset was committed, the
+    content is only a number.
     """
     more: dict[str, str | int] = {}
     if committed.metadata:

@@ -143,7 +143,7 @@ def state(content: PartitionState) -> bytes:
 
 
 def read_state(path: str, data: bytes, version: int) -> PartitionState:
-    """A partition's state; `version` is the node's."""
+    """A partition's state. version: the version of the state's node."""
     content = _load(path, data)
     isr = tuple(each for each in _field(path, content, "isr", list) if isinstance(each, int))
     leader = _field(path, content, "leader", int)

@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The work that the loop wants done together, in the order of these fields."""
+    """Work that the loop hands over together. It is done in the order of these fields."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)
@@ -107,8 +107,8 @@ class Ledger:
         for _ in range(_ATTEMPTS_MAX):
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
-                # A consumer that registers writes to this node in its transaction. So of the two
-                # transactions one fails.
+                # The transaction with which a consumer registers writes to the node `ids`. If it
+                # comes at the same time as this transaction, one of the two fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -185,10 +185,10 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """The nodes among these, and among their parents, that do not exist.
+    """Of the nodes `offsets` and of the nodes above them, returns those that do not exist.
 
-    To save requests, one request for each group and topic lists all its partitions, and one request
-    lists the groups that exist at all.
+    To save requests, all partitions of a group and topic are listed with one request, and so are
+    all existing groups.
     """
     topics = sorted({_parent(path) for path in offsets})
     groups = {path: _parent(_parent(path)) for path in topics}

@@ -1,7 +1,7 @@
-"""Reads the catalog from ZooKeeper: first all of it, then the nodes of which the watches say that
-they have changed. A watch tells only once that a node has changed, and reading the node sets the
-watch again. So no change is missed, and a node that changes twice between two reads is read once.
-If a read fails half-way, the next one reads the changed nodes again.
+"""Reads the catalog from ZooKeeper: first all of it, then only the nodes that have changed, as the
+watches tell. A watch tells only once that a node has changed, and reading the node sets the watch
+again. So no change is missed, and a node that changes twice between two reads is read once. If a
+read fails half-way, the next one reads the changed nodes again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class CatalogReader:
         self._coordinator = coordinator
         self._changed = changed
         self._topics: dict[str, Topic] = {}
-        # Kazoo's thread fills it, and the session's thread empties it. This needs no lock, because
-        # each deque operation is atomic.
+        # Kazoo's thread fills `_stale`, and the session's thread empties it. No lock is needed,
+        # because each operation of a deque is atomic.
         self._stale: deque[str] = deque()
         self._watches: dict[str, Callable[[Any], None]] = {}
 
@@ -50,7 +50,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # their watches have fired and will not fire again
+            self._stale.extend(stale)  # the watches of these have fired and will not fire again
             raise
 
     def _read(

@@ -61,8 +61,8 @@ def write(
 ) -> None:
     """Assigns the partition to the leader of `wanted` and writes its state; does both or neither.
 
-    Raises SkidwayError if either has changed since `before`. If it raises Unreachable, the write
-    may have been done.
+    Raises SkidwayError if the assignment or the state has changed since `before`. If it raises
+    Unreachable, the write may have been done.
     """
     topic, number = partition
     path, state_path = documents.topic_path(topic), documents.state_path(topic, number)

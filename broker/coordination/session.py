@@ -2,12 +2,12 @@
 
 The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs run one after the
 other, so a topic is never created and deleted at the same time. While the session is not connected,
-it accepts no job, and tells the caller so at once, not after a timeout. If ZooKeeper falls silent
+it accepts no job; the caller learns this at once, not after a timeout. If ZooKeeper falls silent
 during a job, the job ends within the session's timeout, because every wait in
 `skidway.coordination` is bounded.
 
-If the session is lost, and once there is a new one, the broker registers again and reads the whole
-catalog. It repeats both until they succeed.
+After a session was lost, and as soon as there is a new session, the broker registers again and
+reads the whole catalog. It repeats both until they succeed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Job(Generic[T]):
             outcome = error
         except KazooException as error:
             outcome = SkidwayError(f"ZooKeeper refused: {type(error).__name__} {error}".strip())
-        except Exception as error:  # noqa: BLE001 - this thread must live: no other has ZooKeeper
+        except Exception as error:  # noqa: BLE001 - the one thread for ZooKeeper must live on
             _log.error("zookeeper_job_failed", exc=error)
             outcome = SkidwayError("the broker made a mistake; its log says more")
         done = self._done

@@ -39,7 +39,7 @@ class TopicExists(SkidwayError):
 
 
 class TopicGone(SkidwayError):
-    """The topic is not there any more, or is another one of the same name."""
+    """The topic is not there any more; a new topic may have its name."""
 
 
 class TooManyGaps(SkidwayError):
@@ -59,11 +59,12 @@ def cluster_id(coordinator: Coordinator) -> str:
 def register(
     coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
 ) -> int:
-    """Registers the broker, after the session of a predecessor has ended; returns its epoch.
+    """Registers the broker, after the session of a predecessor has ended; returns the broker's
+    epoch.
 
-    If the predecessor has the same directory id, it is dead, because this broker holds the
-    directory's lock. Then its node is deleted at once. Raises SkidwayError if another broker keeps
-    the id for longer than `wait_s`.
+    If the predecessor has the same directory id, the predecessor is dead, because this broker holds
+    the directory's lock. Then the predecessor's node is deleted at once. Raises SkidwayError if
+    another broker keeps the id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -87,7 +88,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # it may pass: perhaps the old session of a broker that has moved
+            raise SkidwayError(  # this may pass: a moved broker may still have its old session
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -238,11 +239,11 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
-    in it. Can be done again.
+    """Removes a marked topic whose partitions are gone. Removes also the offsets that groups have
+    committed in it. Can be done again.
 
-    If the mark is missing, removes nothing, because somebody else has finished the deletion, and a
-    topic that has the name now is another one.
+    If the mark is missing, removes nothing: somebody else has finished the deletion, and any topic
+    that has the name now is a new one.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:
@@ -257,7 +258,7 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
 
 
 def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Raises TopicGone if there is no topic of that name, or another one has it."""
+    """Raises TopicGone unless the topic of that name exists and has this id."""
     path = documents.topic_path(topic)
     found = coordinator.get(path)
     if found is None or documents.read_topic(path, found.data)[0] != topic_id:
@@ -280,10 +281,11 @@ def lead_new(
 def lead(
     coordinator: Coordinator, topic: str, partition: int, wanted: PartitionState
 ) -> PartitionState:
-    """Writes the state of a partition, or creates it (`wanted.version` -1); returns the state that
-    ZooKeeper has then.
+    """Writes the state of a partition, or creates the state (`wanted.version` -1). Returns the
+    state that ZooKeeper has afterwards.
 
-    That state differs from `wanted` if somebody else wrote in between. Raises TopicGone.
+    The returned state differs from `wanted` if somebody else wrote the state in between. Raises
+    TopicGone.
     """
     path = documents.state_path(topic, partition)
     content = documents.state(wanted)

@@ -87,9 +87,9 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
     """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again.
 
     The transaction includes the node under which Skidway's own consumers register. So a consumer
-    that registers meanwhile either prevents the deletion or begins with an empty group. (If a group
-    has too many nodes for one transaction, it is deleted in several. Only the first of them
-    includes that node.)
+    that registers meanwhile either prevents the deletion or begins with an empty group. (A group
+    that has too many nodes for one transaction is deleted in several transactions. Only the first
+    transaction includes that node.)
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -118,7 +118,7 @@ def require_unused(coordinator: Coordinator, group: str) -> None:
 def delete_offsets(
     coordinator: Coordinator, group: str, partitions: Iterable[TopicPartition]
 ) -> None:
-    """Deletes offsets; a missing one is no error."""
+    """Deletes offsets; a missing offset is no error."""
     paths = [group_nodes.offset_path(group, each) for each in partitions]
     with answered(coordinator) as client:
         for answer in each_answer(client.delete_async, paths):
@@ -127,8 +127,8 @@ def delete_offsets(
 
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
-    """Deletes those offsets that have not changed since they were read; returns how many. Newer
-    commits stay.
+    """Deletes those offsets that have not changed since they were read; returns how many were
+    deleted. Newer commits stay.
     """
     versions = {
         group_nodes.offset_path(group, each): committed.version
@@ -149,8 +149,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since it was read; returns the number of deleted
-    offsets. If offsets were committed or members joined since then, these are kept, and so is the
-    group.
+    offsets. If offsets were committed or members joined since the group was read, the offsets or
+    members are kept, and so is the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -224,8 +224,8 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
-    """Deletes the notes on topics of Skidway's own consumers, unless a consumer has registered
-    since the group was looked at.
+    """Deletes the notes that Skidway's own consumers made about topics, unless a consumer has
+    registered since the group was looked at.
     """
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):
@@ -233,7 +233,7 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # this does nothing while the topic has offsets
+            one_answer(transaction.commit_async())  # deletes nothing while the topic has offsets
 
 
 def _prune(client: Any, path: str) -> None:
@@ -252,7 +252,7 @@ def in_use(group: str, count: int) -> GroupInUse:
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """The paths of a node and of all below it, the deepest first."""
+    """The paths of a node and of all nodes below it, the deepest first."""
     found: list[str] = []
     level = [path]
     while level:
@@ -268,7 +268,9 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
-    """The nodes to delete, in parts of one transaction each; the first part has the node `ids`."""
+    """The nodes to delete, in parts. Each part fits into one transaction; the first part has the
+    node `ids`.
+    """
     ordered = [*(each for each in nodes if each == ids), *(each for each in nodes if each != ids)]
     part: list[str] = []
     size = 0

@@ -26,12 +26,12 @@ to ZooKeeper (`coordination.consumers` has the layout) before anybody is told of
   has two assignments, and a commit from an older generation than the group's is refused.
 * A commit is answered when its transaction is done. The nodes are those of Kafka 0.8, which
   Skidway's own consumers also use. So a group can change from one kind of consumer to the other,
-  and reads on where it was.
-* A group has members of one kind at a time. A consumer that registers in ZooKeeper
-  (`skidway.consumer`) does so in a transaction that fails while a generation with members is
-  stored; the broker stores a generation with members in a transaction that fails while a consumer
-  is registered. Each of the two transactions writes to the node that the other one checks. So if
-  both come at the same moment, one is refused: stock clients get INCONSISTENT_GROUP_PROTOCOL,
+  and reads on where it had stopped.
+* A group has members of one kind at a time. Skidway's own consumers (`skidway.consumer`) register
+  in ZooKeeper. The transaction that registers a consumer fails while a generation with members is
+  stored. The transaction that stores a generation with members fails while a consumer is
+  registered. Each of the two transactions writes to the node that the other one checks. So if both
+  come at the same moment, one of them is refused: stock clients get INCONSISTENT_GROUP_PROTOCOL,
   Skidway's own consumers `GroupCoordinated`.
 
 Everything is bounded: members and their bytes per group, groups in memory, ids given out, requests

@@ -77,7 +77,7 @@ class GroupAdministration:
         self._session.submit(stored_groups.list_groups, done)
 
     def describe(self, group_id: str, reply: Callable[[Described | ErrorCode], None]) -> None:
-        """Describes one group; it is Dead if nothing is known of it."""
+        """Describes one group. A group of which nothing is known is described as Dead."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -180,7 +180,7 @@ def _listed(group: Group) -> Listed:
 
 
 def _stored(group_id: str, content: bytes | None) -> Listed:
-    """How a group is listed that is not in memory."""
+    """How a group that is not in memory is listed."""
     try:
         record = None if content is None else decode(group_id, content)
     except RecordRefused:
@@ -212,7 +212,7 @@ def _described(group: Group) -> Described:
 
 
 def _subscribed(group: Group) -> frozenset[str] | None:
-    """The topics that members may be reading; None if that cannot be known."""
+    """The topics that members may be reading; None if these topics cannot be known."""
     found: set[str] = set()
     for member in group.roster:
         if group.roster.protocol_type != subscription.CONSUMER:

@@ -2,8 +2,8 @@
 again.
 
 Groups without members are not cached, because others may write their offsets (an administrator's
-tool, consumers that coordinate through ZooKeeper). If a topic was deleted and a new one has its
-name, the old topic's offsets are not given out.
+tool, consumers that coordinate through ZooKeeper). If a topic was deleted and recreated, the cache
+does not give out the offsets of the old topic.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ from skidway.kafka.errors import ErrorCode
 _log = log.get(__name__)
 
 LOOKING_MAX = 50_000
-"""The most joins that wait until it is known whether consumers in ZooKeeper have the group."""
+"""The most joins that may wait at a time. A join waits until the broker knows whether consumers
+have registered in ZooKeeper for the group.
+"""
 
 Code = Callable[[ErrorCode], None]
 
@@ -42,8 +44,8 @@ class Groups(HostedGroups):
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """broker_id: the id of this broker. topic_id: a function that returns the id of the topic
-        that has a name now.
+        """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
+        returns the id of the topic that has this name at the time of the call.
         """
         super().__init__(limits, clock, timers, jobs, topic_id)
         self.offsets = GroupOffsets(self, topic_id)
@@ -51,15 +53,15 @@ class Groups(HostedGroups):
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
-        """The broker that coordinates a group: a function of the group and the live brokers."""
+        """The id of the broker that coordinates a group: this broker coordinates all groups."""
         return self._broker_id
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers when the next generation begins, or at once with an error.
 
         The error is INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate
-        through ZooKeeper. If such a consumer registers after the broker has looked for them, the
-        generation is not stored.
+        through ZooKeeper. If such a consumer registers after the broker has looked for such
+        consumers, the generation is not stored.
         """
         self.counts.joins += 1
 
@@ -131,7 +133,9 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def _if_free(self, group_id: str, then: Callable[[], None], refuse: Code) -> None:
-        """Calls `then` if no consumer has registered in ZooKeeper for the group, else `refuse`."""
+        """Calls `then` if no consumer has registered in ZooKeeper for the group. Otherwise, or if
+        this cannot be found out, calls `refuse` with an error.
+        """
 
         def counted(found: int | SkidwayError) -> None:
             self._looking -= 1

@@ -136,8 +136,8 @@ class Group:
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # After a crash, the number of a generation that was never stored may be given to another
-        # generation.
+        # Until the assignment is stored, the generation is not durable: after a crash another
+        # generation may get the same number.
         return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
     # deadlines, storing and restoring
@@ -171,7 +171,8 @@ class Group:
             self._complete_if_joined(now)
 
     def stored(self, now: float, number: int, error: ErrorCode | None) -> None:
-        """The group that `Store` asked to store is durable, or storing it failed.
+        """Called when the `Store` with this number is done. error: why the group could not be
+        stored; None if the group is durable.
 
         INCONSISTENT_GROUP_PROTOCOL: the group has consumers that coordinate through ZooKeeper.
         """
@@ -254,7 +255,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the member did not get the answer
+            self._renew(now, member)  # the answer to its last join got lost
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -289,8 +290,8 @@ class Group:
     def _replace(
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
-        """Replaces a static member that started again. A client that still uses the old id is
-        fenced.
+        """Gives a static member that started again its new member id. A client that still uses
+        the old member id is fenced.
         """
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
@@ -301,8 +302,8 @@ class Group:
         member.take(joining)
         self._renew(now, member)
         if self.state is GroupState.STABLE and choose_protocol(self.roster) == self.protocol:
-            # The member keeps its assignment. The answer does not name it as the leader,
-            # because a leader would assign anew.
+            # The member keeps its assignment. Even if the member was the leader, the answer does
+            # not name it as the leader, because a leader would make new assignments.
             answer = replace(self._joined(member), members=(), leader=led_by or "")
             self._held[self._store()] = (token, answer)
             return
@@ -328,8 +329,8 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation, with all members that joined, and with the static members
-        that are away.
+        """Begins the next generation. It has all members that joined, and also the static members
+        that did not join.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:

@@ -48,8 +48,8 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether a join was refused because of consumers registered in ZooKeeper, and the refusal was
-    logged.
+    """Whether the log already says that joins are refused because consumers have registered in
+    ZooKeeper.
     """
     empty_since_ms: int = 0
 
@@ -77,7 +77,9 @@ class HostedGroups:
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: a function that returns the id of the topic that has a name now."""
+        """topic_id: a function that takes a topic's name and returns the id of the topic that has
+        this name at the time of the call.
+        """
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)
@@ -119,7 +121,9 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called now and then: forgets groups without members, and stores unstored ones again."""
+        """Called now and then. Of the groups without members, stores those whose record in
+        ZooKeeper is out of date, and forgets those that were not used for a while.
+        """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
             group = hosted.group
@@ -158,7 +162,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier call has deleted the group: read it again
+            else:  # an earlier `then` has deleted the group: read the group again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -177,7 +181,7 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # the omitted members are unknown here
+            hosted.unstored = bool(record.omitted)  # the record still counts the omitted members
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group

@@ -83,8 +83,9 @@ class JobQueue:
         monotonic: Callable[[], float],
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: a function that returns the id of the topic that has a name now. Offsets of
-        other topics with the name are dropped.
+        """topic_id: a function that takes a topic's name and returns the id of the topic that has
+        this name at the time of the call. The offsets of a deleted topic that had this name are
+        dropped.
         """
         self.counts = JobCounts()
         self._submit = submit
@@ -132,7 +133,8 @@ class JobQueue:
     def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
         """Stores offsets; calls `done` when ZooKeeper has these or newer ones.
 
-        Offsets of a topic that has been deleted by then, even if it was recreated, are dropped.
+        Drops the offsets of a topic that is deleted before they are stored, even if the topic is
+        recreated.
         """
         gathered, name_bytes = self._next, sys.getsizeof(group)
         size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())
@@ -242,16 +244,16 @@ def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
 
 
 def _each(answers: Iterable[_Answer]) -> None:
-    """Calls all callbacks, even if some fail, so that a bug in one of them does not leave another
-    without its answer.
+    """Calls all callbacks, even if some of them raise exceptions. So a bug in one callback does not
+    stop the answers that the other callbacks send.
 
-    Raises ExceptionGroup of the exceptions, which are bugs of ours; the loop counts them.
+    Raises an ExceptionGroup of these exceptions. They are bugs of ours, and the loop counts them.
     """
     mistakes = []
     for answer in answers:
         try:
             answer()
-        except Exception as error:  # noqa: BLE001 - raised when all have been called
+        except Exception as error:  # noqa: BLE001 - raised after the last callback
             mistakes.append(error)
     if mistakes:
         raise ExceptionGroup("answers to groups", mistakes)

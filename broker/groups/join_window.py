@@ -2,7 +2,8 @@
 
 A group with members waits until all of them have joined, at most for the longest of their rebalance
 timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for more members. If new
-members came in that time, it waits for as long again, up to the same limit.
+members came in that time, it waits for the same delay again; all its delays together are at most
+the longest rebalance timeout.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """When the time is over, prolongs it if new members have come; returns whether it did.
+        """Called when the window's time is over. If new members have come, prolongs the window.
         Returns whether it was prolonged.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):

@@ -10,7 +10,9 @@ assignment.
 """
 
 GROUP_BYTES_MAX = 8 << 20
-"""The same limit for all members of a group together."""
+"""The most bytes of all members of a group together, at the moment when another member joins. With
+the assignments from the leader, the members may have twice as many bytes.
+"""
 
 GROUPS_MAX = 20_000
 """The most groups in memory. A group without members is soon forgotten, and read again at the next
@@ -18,7 +20,9 @@ request for it.
 """
 
 NEW_MEMBER_JOIN_TIMEOUT_S = 300.0
-"""The longest time (as in Kafka) that a new member waits. It cannot send heartbeats meanwhile."""
+"""The longest time (as in Kafka) that a new member waits for an answer to its join. While it waits,
+it cannot send heartbeats.
+"""
 
 GROUP_ID_BYTES_MAX = 1000
 """The longest name of a group, which is the name of a node in ZooKeeper."""

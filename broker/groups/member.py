@@ -102,7 +102,7 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Takes over the protocols and timeouts with which it joins again."""
+        """Takes over the protocols, timeouts and client of a JoinGroup request of this member."""
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s
         self.rebalance_timeout_s = joining.rebalance_timeout_s
@@ -110,8 +110,9 @@ class Member:
 
 
 def choose_protocol(members: Iterable[Member]) -> str | None:
-    """The protocol that all members support and most members prefer. If there are several, the
-    alphabetically first.
+    """Returns the protocol with the most votes. Each member votes for the protocol that it prefers
+    among those that all members support. If several protocols have the most votes, the
+    alphabetically first of them is returned.
     """
     everybody = list(members)
     if not everybody:

@@ -20,7 +20,9 @@ class GroupOffsets:
     """Owned by the loop."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
-        """topic_id: a function that returns the id of the topic that has a name now."""
+        """topic_id: a function that takes a topic's name and returns the id of the topic that has
+        this name at the time of the call.
+        """
         self._groups = groups
         self._topic_id = topic_id
 
@@ -100,7 +102,7 @@ class GroupOffsets:
                 self._groups.cache.update(group_id, offsets)
                 reply(ErrorCode.NONE)
             else:
-                self._groups.cache.drop(group_id)  # ZooKeeper may or may not have them
+                self._groups.cache.drop(group_id)  # it is unknown whether ZooKeeper has the offsets
                 self._count_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
                 reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 

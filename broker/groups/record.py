@@ -26,8 +26,8 @@ class GroupRecord:
     """Generation and members; `empty_since_ms` (wall clock) is 0 while there are members.
 
     `omitted`: the number of members left out because the document would have been too large.
-    `ids_version`: the version of the children of the group's `ids` node when it was found empty;
-    consumers that coordinate through ZooKeeper register there.
+    `ids_version`: the version of the children of the group's `ids` node at the time when the broker
+    found that the node had no children. Consumers that coordinate through ZooKeeper register there.
     """
 
     generation: int

@@ -1,9 +1,9 @@
 """Deletes the offsets of groups without members after `offsets.retention.minutes`.
 
 The time runs from when the group last had members or from the offset's own commit, whichever is
-later. A group that a topic's `retention.hold` names keeps its offsets of that topic as long as they
-may hold segments. Consumers that coordinate through ZooKeeper also count as members. If their
-registrations have changed since the last look, the time begins anew.
+later. If a topic's `retention.hold` names a group, the group's offsets of that topic are kept at
+least for as long as they may hold segments back. Consumers that coordinate through ZooKeeper also
+count as members. If their registrations have changed since the last look, the time begins anew.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Verdict:
 def decide(
     record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms: int, holds: Holds
 ) -> Verdict:
-    """What becomes of a group that is not in memory."""
+    """Decides what is to be done with a group that is not in memory."""
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # first its members have to send something, or time out
+        return Verdict(Fate.WOKEN)  # read the group: its members then send something, or time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
@@ -86,7 +86,7 @@ class OffsetRetention:
         retention_ms: int,
         holds: Callable[[str], Holds],
     ) -> None:
-        """holds: a function that returns the topics that a group holds back."""
+        """holds: a function that takes a group and returns its `Holds`."""
         self._groups = groups
         self._holds = holds
         self._session = session
@@ -106,7 +106,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # even if an exception ends the look
+        groups, self._looking = self._groups, False  # a later exception must not leave it True
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
@@ -160,7 +160,7 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Carries out a verdict. Nothing is deleted that was changed after the look."""
+    """Carries out a verdict. Does not delete anything that was changed after the look."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

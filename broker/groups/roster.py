@@ -18,7 +18,7 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """The ids with which new members have to join again, and until when (monotonic s)."""
+        """The ids that new members got, each with the deadline for a join with it (monotonic s)."""
         self.unheard: set[str] = set()
         """Restored members from which no request has come since the restart."""
         self._static: dict[str, str] = {}
@@ -41,7 +41,7 @@ class Roster:
 
     @property
     def have_all_joined(self) -> bool:
-        """Whether all members wait for the next generation, and no given id is outstanding."""
+        """Whether all members, and all clients that got an id, have joined the next generation."""
         return not self.given and all(each.join is not None for each in self.members.values())
 
     def static_id(self, instance_id: str | None) -> str | None:
@@ -60,7 +60,7 @@ class Roster:
         return bool(names)
 
     def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
-        """Why a request cannot come from this member. If it can, returns None, and the member is no
+        """Returns an error if no member has these ids. Otherwise returns None, and the member is no
         longer `unheard`.
         """
         if instance_id is not None:
@@ -68,8 +68,8 @@ class Roster:
             if current is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
-                # The stored id may be older than the request's id, so nobody is fenced until the
-                # stored member has sent something.
+                # After a restart, the stored member id may be older than the request's member id.
+                # So the request is fenced only if the stored member has sent something.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:
@@ -78,7 +78,7 @@ class Roster:
         return None
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Adds a member. The first member leads the group, and gives it its protocol type."""
+        """Adds a member. The first member becomes the leader and sets the group's protocol type."""
         if not self.members:
             self.protocol_type = protocol_type
         self.members[member.member_id] = member
@@ -98,7 +98,7 @@ class Roster:
             self.leader = next(iter(self.members), None)
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Gives a static member that came back a new id; it keeps its place."""
+        """Gives a new id to a static member that came back. The member keeps its place."""
         old = member.member_id
         self.unheard.discard(old)
         member.member_id = member_id

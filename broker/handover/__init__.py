@@ -4,17 +4,17 @@ These commands copy nothing over a network. The operator moves the files, for ex
 a disk, or with `mv`. The commands make sure that nothing is lost and that no two brokers serve the
 partition:
 
-    hand-over   (the broker that leads it is stopped) opens the log as a start would, computes
-                every CRC and syncs everything; renames its directory to
-                `<topic>-<partition>.moved`, and writes a waybill into it: whose it was, the
-                leader epoch, log start and end, each file with length, time and CRC-32C.
-                From the rename on nobody serves the partition
+    hand-over   (the broker that leads the partition is stopped) opens the log as the broker
+                does at its start, computes every CRC and syncs everything; renames the
+                partition's directory to `<topic>-<partition>.moved`, and writes a waybill into
+                it: the broker's id, the leader epoch, log start and end, each file with
+                length, time and CRC-32C. From the rename on nobody serves the partition
     copy        by whatever means, into one of the new broker's `log.dirs`, under the same name
-    take-over   (the new broker is stopped) compares every file with the waybill and syncs it;
-                then writes to ZooKeeper that the partition is assigned to this broker and led
-                by it in the next leader epoch (one transaction, which fails if the assignment
-                or the state has changed meanwhile); then gives the directory its own name back
-                and removes the waybill
+    take-over   (the new broker is stopped) compares every file with the waybill and syncs the
+                file; then writes to ZooKeeper that the partition is assigned to the new broker,
+                which leads it in the next leader epoch (one transaction, which fails if the
+                assignment or the state has changed meanwhile); then renames the directory to
+                `<topic>-<partition>` again and removes the waybill
 
 After a crash between any two of these steps, either the partition is served where it was, or nobody
 serves it until the same command is run again and completes the move. Because of the leader epoch,

@@ -89,8 +89,8 @@ class TakeOver:
             raise SkidwayError(f"cannot write into {home.path}: {error.strerror}") from error
 
     def _switch(self, bill: Waybill) -> int:
-        """Writes to ZooKeeper that this broker leads the partition, unless another broker has taken
-        it.
+        """Writes to ZooKeeper that this broker leads the partition. Raises StateRefused if another
+        broker has taken the partition over, or if the topic was recreated.
         """
         assigned = reassignment.read(self._coordinator, bill.partition)
         wanted = PartitionState(self._broker_id, bill.leader_epoch + 1, (self._broker_id,))

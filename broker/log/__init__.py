@@ -18,7 +18,7 @@
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no topic known
 
 The layout is Kafka's, so that its tools read it (`.producers` is ours: Kafka's `.snapshot` has no
-room for the window of five and its checksums).
+room for the checksums of a producer's last five batches).
 
 An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` is
 both. Every read and write names its position; nothing relies on a file's cursor.
@@ -38,10 +38,10 @@ Layers, each of which imports only those above it in this list::
     validation       what a batch from a producer must look like
     leader_epochs    where each leader epoch began
     offset_lookup    from an offset to whole batches: segment, position, bytes
-    undo             the state of a log before appends, for when their write fails
+    undo             the state of a log before appends, which is restored if their write fails
     partition_log    segments in order: append, write, roll, flush, delete
     timestamps       from an event time to an offset
-    opening          how to open a log, and what opening it took
+    opening          how to open a log, and what was done and found when it was opened
     state_recovery   producers and leader epochs from files
     recovery         from files to a PartitionLog, after a stop of any kind
     retention        which segments are expired: pure
@@ -60,12 +60,13 @@ and paths, and hand back results.
 Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
 when a request waits for it, or after `flush.messages` or `flush.ms`. The offset that a flush will
 make durable is read before its fsync begins. The flush covers every file written since the last
-one, and the directory if a file in it got a new name. Consumers are shown only flushed records, so
-no crash takes back what anybody saw. A failed fsync takes the whole log directory offline: the
+flush, and the directory if a file in it got a new name. Consumers are shown only flushed records,
+so no crash takes back what anybody saw. A failed fsync takes the whole log directory offline: the
 kernel may have dropped the pages, so a second fsync could succeed without the data.
 
-Time is append time everywhere. Segments are rolled, segments expire and producers are forgotten by
-the moment of appending, never by the event times of records. So records with event times of ten
-years ago count as new when they are appended. A closed segment's append time is the modification
-time of its file; the time of an active segment's first append is in its `.producers` file.
+Time is append time everywhere. When a segment is rolled, when a segment expires and when a producer
+is forgotten depends on the moment of appending, never on the event times of records. So records
+with event times of ten years ago count as new when they are appended. A closed segment's append
+time is the modification time of its file; the time of an active segment's first append is in its
+`.producers` file.
 """

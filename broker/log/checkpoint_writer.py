@@ -1,7 +1,8 @@
 """Checkpoints of all log directories, written in the background, one round after the other.
 
-A round writes the offsets as they are when it begins. If a caller asks during a round, it is told
-when the next round is done, because it may want newer offsets than those that are being written.
+A round writes the offsets as they are when it begins. If a caller asks during a round, the running
+round may write offsets that are older than the caller wants. So another round follows, and the
+caller is told when that round is done.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Checkpoints:
         self._next: list[Done] = []
 
     def write(self, contents: Contents, done: Done | None) -> None:
-        """Begins a round. If a round runs already, and `done` is given, another round follows
-        it.
+        """Begins a round. If a round is running and `done` is given, begins another round after
+        it. If a round is running and `done` is None, does nothing.
         """
         if done is not None:
             self._next.append(done)

@@ -8,8 +8,8 @@ Formats are Kafka's. A checkpoint file::
     hdfs-logs 1 1187
 
 All are written atomically. A checkpoint only saves work, so a damaged checkpoint counts as empty:
-without a recovery point, everything is read again. meta.properties and partition.metadata say whose
-data this is, so if one of them is damaged, it is refused.
+without a recovery point, everything is read again. meta.properties and partition.metadata say to
+which broker or topic the data belongs, so a damaged file of these two is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`skidway broker dump-log DIR|FILE`: what lies in a partition's files.
 
-Exit status 0: every byte is a batch whose CRC is right; 1: something is not, and it is reported.
+Exit status 0: every byte is a batch whose CRC is right; 1: a fault was found, and
+the output names it.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 
 @dataclass(slots=True)
 class _Findings:
-    """Sentences about faults and about gaps between offsets, and the range of the offsets that were
-    found.
+    """What was found in the files: a sentence for each fault, a sentence for each gap between
+    offsets, and the range of all offsets.
     """
 
     faults: list[str] = field(default_factory=list)

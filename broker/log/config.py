@@ -42,8 +42,8 @@ class LogConfig:
     which keep gaps.
     """
     gaps: tuple[Gap, ...] | None = None
-    """If the log is not contiguous: the only offsets that may be missing; None if any may be
-    missing.
+    """The only offsets that may be missing from a log that is not contiguous. None: any offsets may
+    be missing from it.
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:

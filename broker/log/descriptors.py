@@ -1,9 +1,10 @@
 """Limits how many segments are open at a time, so that thousands of partitions can share a limited
 number of descriptors.
 
-A segment opens its file on first use. If there are more than the limit, the segment that was opened
-first drops its descriptor, and opens its file again on its next use. Readers and flushes that use
-the descriptor keep it. A broker with more partitions than descriptors therefore works, only slower.
+A segment opens its file on first use. If more segments are open than the limit allows, the segment
+that was opened first drops its descriptor, and opens its file again on its next use. A reader or
+flush that uses the descriptor keeps it open. So a broker with more partitions than descriptors
+works, only slower.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""Of this many descriptors, one is for segments. The others are for clients and everything else."""
+"""One of every `_SHARE` descriptors is for segments, the others for clients and all other uses."""
 
 
 class Holder(Protocol):
@@ -37,7 +38,7 @@ class OpenSegments:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """Notes a holder; if there are too many, the oldest drops its descriptor."""
+        """Notes a holder. If there are too many holders, the oldest one drops its descriptor."""
         self._holders[holder] = None
         while len(self._holders) > self.limit:
             oldest = next(iter(self._holders))

@@ -31,8 +31,9 @@ class Cut(NamedTuple):
 class Expiration:
     """The result of one look for expired segments.
 
-    renamed: the files that the caller has to remove, by the delay (ms) after which to remove them.
-    held: how many partitions would lose more segments if no group held segments back.
+    renamed: the files that the caller has to remove. Each key is a delay in ms; the caller removes
+    the files under the key after this delay. held: how many partitions would lose more segments if
+    no group held segments back.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Expiration:
 
 
 def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
-    """Partitions with expired segments, and the groups that may hold these back."""
+    """The partitions with expired segments, each with the groups that may hold segments back."""
     return {
         each.partition: each.config.held_by
         for each in logs
@@ -58,12 +59,13 @@ def expire(
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)
         for segment in each.segments[:-1]:
-            segment.let_go()  # readers keep the descriptor; the next one opens the file again
+            segment.let_go()  # present readers keep the descriptor; a later reader opens the file
         decision = _expired(each, now_ms, held_from(each.partition))
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                each.roll(now_ms)  # the next look deletes it, once the new file's name is durable
+                # A later look deletes the old segment, when the name of the new file is durable.
+                each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)
         except StorageFailed as error:

@@ -1,8 +1,8 @@
 """The threads that wait for the disk, so that the loop does not.
 
 The loop hands over work as a function without arguments that uses only descriptors and paths. The
-result comes back to the loop by `post`. Each partition has at most one flush under way, and of each
-other kind of work (writing checkpoints, removing expired files) at most one item waits. So the
+result comes back to the loop by `post`. Each partition has at most one flush under way. Each other
+kind of work (writing checkpoints, removing expired files) has at most one item in the queue. So the
 number of partitions bounds the queue.
 """
 
@@ -32,7 +32,7 @@ class WorkOutcome:
 
 
 class NothingSynced(OSError):
-    """A flush that could not begin, so that everything that it should sync is still there."""
+    """A flush that could not begin. The data that it should sync is still in the page cache."""
 
 
 class DiskWorker(Protocol):
@@ -77,7 +77,7 @@ class Flusher:
             work, done = item
             outcome = timed(work)
             self._post(_bound(done, outcome))
-            del item, work, done  # close the descriptors that they hold now, not at the next item
+            del item, work, done  # closes the work's descriptors before the next item comes
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:
@@ -113,7 +113,7 @@ def _sync_path(path: str) -> None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return  # it has no entries, or its segment has expired meanwhile
+        return  # the index has no entries, or its segment has expired meanwhile
     try:
         os.fdatasync(descriptor)
     finally:

@@ -1,11 +1,11 @@
 """Where each leader epoch began in a log. This is derived from the epochs that are stamped into the
 batches.
 
-A consumer asks where the epoch of the last record that it saw ended, and so learns whether the log
-still holds what it saw (KIP-101, KIP-320). The file `leader-epoch-checkpoint` in a partition's
-directory has Kafka's format. The flush that makes an epoch's first records durable also writes this
-file. Because of the file, the log need not be read again. If the file is missing or damaged, it is
-made from the log::
+A consumer knows the epoch of the last record that it saw, and asks where this epoch ended. The
+answer tells it whether the log still holds the records that it saw (KIP-101, KIP-320). The file
+`leader-epoch-checkpoint` in a partition's directory has Kafka's format. The flush that makes an
+epoch's first records durable also writes this file. Because of the file, a start need not read the
+log to find the epochs. If the file is missing or damaged, it is made from the log::
 
     0                  version
     2                  entries
@@ -102,7 +102,7 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # Of an epoch before the first entry, only the end is known, as in Kafka.
+        # If the epoch is before the first entry, only its end is known (as in Kafka).
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 

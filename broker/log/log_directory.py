@@ -29,12 +29,12 @@ _log = log.get(__name__)
 
 @dataclass(slots=True, eq=False)
 class LogDirectory:
-    """One log directory, with the offsets of its last checkpoint. After the start, these are the
-    offsets in its files.
+    """One log directory, with the offsets of its last checkpoint. Until the broker writes its first
+    checkpoint, these offsets are those in the directory's checkpoint files.
 
-    offline: why the directory is not in use; None while it is in use. full: what was refused for
-    want of space; None again once something was written. noted: the partitions that the checkpoint
-    files may name.
+    offline: why the directory is not in use; None while it is in use. full: which operation failed
+    because there was no space; None after a later operation has written something. noted: the
+    partitions that the checkpoint files may name.
     """
 
     path: Path
@@ -106,9 +106,9 @@ class LogDirectory:
 
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
-    """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if
-    none can be used. Raises StateRefused if another process uses one, or if one has a damaged
-    meta.properties, because these are mistakes, not failures of a disk.
+    """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
+    directory can be used. Raises StateRefused if another process uses a directory, or if a
+    directory has a damaged meta.properties: both are mistakes, not failures of a disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None

@@ -74,14 +74,15 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """Partitions that are not served, and why. The mapping is never changed, only replaced. So
-        what was derived from it is right as long as this is the same object.
+        """Partitions that are not served, and why. The mapping is never changed, only replaced by
+        another object. So a result derived from it is right as long as the mapping is the same
+        object.
         """
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
-        """Called for a failure that this object notices. It has to call `fail` if the failure
-        lasts.
+        """The LogManager calls this function for a failure that it notices. If the failure lasts,
+        the function has to call `fail`.
         """
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
@@ -91,11 +92,11 @@ class LogManager:
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks that the directories belong to this broker, and marks those without a mark;
-        returns the first one's directory id.
+        """Checks that the directories belong to this broker, and marks those without a mark.
+        Returns the directory id of the first directory in use.
 
-        Raises StateRefused if one belongs to another broker or cluster, and SkidwayError if none
-        can be written.
+        Raises StateRefused if a directory belongs to another broker or cluster, and SkidwayError if
+        no directory can be written.
         """
         for each in self._online():
             try:
@@ -224,8 +225,9 @@ class LogManager:
             error = OSError(errno.EIO, "every log directory is offline")
             done(StorageFailed("create", self.directories[0].path, error))
             return
-        # If a topic was recreated, its new log must not be opened with the old log's checkpoints
-        # after a crash.
+        # If a topic was recreated, the checkpoint files may still name its old log. Then these
+        # files are written first, so that after a crash the new log is not opened with the old
+        # log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -319,8 +321,8 @@ class LogManager:
             home.note_written()
 
     def why_full(self, partition: TopicPartition) -> str | None:
-        """What the log directory of a partition refused last for want of space; None if it has
-        space.
+        """The last operation that failed because a partition's log directory had no space. None if
+        the directory has space.
         """
         home = self._homes.get(partition)
         return None if home is None else home.full
@@ -345,7 +347,9 @@ class LogManager:
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
-        """Partitions with expired segments, and the groups that may hold these back."""
+        """The partitions that have expired segments, each with the groups that may hold segments
+        back.
+        """
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
     def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
@@ -365,8 +369,8 @@ class LogManager:
     def checkpoint(self, done: Callable[[frozenset[Path]], None] | None = None) -> None:
         """Writes both checkpoint files of every directory in the background.
 
-        `done` is called on the loop once the current state is durable, with the directories where
-        it could not be written.
+        Afterwards, `done` is called on the loop. It gets the directories whose checkpoint files
+        could not be written. In the other directories, the current offsets are durable.
         """
         self._checkpoints.write(self._contents, done)
 
@@ -396,7 +400,7 @@ class LogManager:
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
             try:
                 with ThreadPoolExecutor(CLOSING_THREADS) as threads:
-                    # Each thread waits for the disk, which serves them together.
+                    # The threads wait at the same time, so that the disk can serve them together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
                 # The next start must not trust the log of a partition that was stopped.
@@ -451,7 +455,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # if it was there before, it must not be removed
+            made.append(path)  # only after mkdir: a failure must not remove an older directory
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

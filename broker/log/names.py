@@ -27,7 +27,7 @@ DELETED_DIRECTORY = "-delete"
 STRAY_DIRECTORY = "-stray"
 MOVED_DIRECTORY = ".moved"
 
-TOPIC_NAME_MAX = 249  # as in Kafka: leaves room for "-<partition>" in a file name of 255
+TOPIC_NAME_MAX = 249  # as in Kafka: "-<partition>" still fits into FILE_NAME_MAX
 FILE_NAME_MAX = 255
 
 _DIGITS = 20
@@ -37,7 +37,7 @@ _LEAVING = re.compile(r".+\.[0-9a-f]{32}(-delete|-stray)")
 
 
 def illegal_topic(name: str) -> str | None:
-    """Why a name cannot be a topic's, in a sentence; None if it is legal."""
+    """A sentence that says why a topic cannot have this name; None if the name is legal."""
     if not name:
         return "a topic name must not be empty"
     if name in (".", ".."):
@@ -63,7 +63,7 @@ def base_offset_of(name: str, suffix: str) -> int | None:
 
 
 def cut_file(base_offset: int, position: int) -> str:
-    """The name of the file that keeps what recovery cut off a segment from a position on."""
+    """The name of the file for the bytes that recovery cut off a segment, from `position` on."""
     return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
 
 

@@ -62,11 +62,11 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
-        """(last offset of a batch, its position) of the newest entry; (base offset, 0) if none."""
+        """(last offset, position) of the batch in the newest entry; (base offset, 0) if none."""
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
-        """Forgets unsaved entries from a position on, whose append did not happen."""
+        """Forgets the unsaved entries of batches at `position` or later, which were not written."""
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:
             tail.pop()

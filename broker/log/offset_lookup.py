@@ -59,8 +59,8 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """How many bytes lie between an offset and a later end. If there are more than `enough`,
-        any number above `enough`.
+        """Returns how many bytes lie between an offset and a later end. If there are more than
+        `enough` bytes, it may stop counting and return any number above `enough`.
         """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
@@ -90,8 +90,8 @@ class OffsetLookup:
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # After a place at the end of a closed segment comes a gap, so the search goes on after the
-        # gap.
+        # If the remembered place is the end of a closed segment, the offset lies in a gap. Then
+        # `segment.find` finds nothing, and the next segment is taken.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]

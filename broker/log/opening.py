@@ -28,8 +28,8 @@ class Opening:
     """The first offset of a log that has no segment yet."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing. They may only in a mirror, and only if its
-        topic's gaps name them.
+        """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets, and
+        only those that its topic's gaps name.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 
@@ -45,7 +45,9 @@ class Account:
     epochs: list[EpochStart] = field(default_factory=list)
     """The leader epochs in the scanned segments, each where it was first met."""
     producers: dict[int, ProducerState] = field(default_factory=dict)
-    """By base offset of each scanned segment: the producer state that its batches alone make."""
+    """Each key is the base offset of a scanned segment. The value is the producer state made from
+    the batches of this segment alone.
+    """
 
     def note_epoch(self, header: BatchHeader) -> None:
         """Notes where a leader epoch is first met."""

@@ -9,7 +9,7 @@ into the active segment with one `pwritev`. If that fails, the log takes back ev
 since the last write: offsets, index entries, producers. An offset that `append` gave out is
 therefore valid only once `written` has passed it.
 
-`begin_flush` says what to fsync, and `finish_flush` notes that this is durable; between the two
+`begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done; between the two
 calls the loop goes on appending. This class starts no thread and knows no connection.
 """
 
@@ -50,7 +50,7 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What to fsync, in this order. `end`: up to where the log is durable after that."""
+    """What to fsync. Afterwards, the log is durable up to `end`."""
 
     files: tuple[OpenFile, ...]
     indexes: tuple[Path, ...]
@@ -93,8 +93,8 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end at the last clean stop, if the files have been changed only by appends since
-        then.
+        """The log end at the last clean stop. None if the last stop was not clean, or if a
+        segment was rolled after it.
         """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
@@ -162,7 +162,9 @@ class PartitionLog:
         self._put(segment, batch, header, header.base_offset)
 
     def write(self) -> None:
-        """Writes what was appended to the file. On StorageFailed the log has taken it all back."""
+        """Writes what was appended to the file. If it raises StorageFailed, the log has taken back
+        all of these appends.
+        """
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
             raise refusal
@@ -185,8 +187,8 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """How many bytes lie between an offset and an end, for a fetch that waits. If there are
-        more than `enough`, any number above `enough`.
+        """Returns how many bytes lie between an offset and an end, for a fetch that waits. If there
+        are more than `enough` bytes, it may return any number above `enough`.
         """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
@@ -296,8 +298,8 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment, at the log end; in a mirror, after a gap, at a higher
-        offset.
+        """Begins a new active segment at `base_offset`. This is the log end, or in a mirror the
+        offset after a gap.
         """
         try:
             if self._pending:
@@ -314,7 +316,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        self._unflushed.append(old)  # even if it is flushed, its indexes are not
+        self._unflushed.append(old)  # its indexes are not flushed, even if its records are
         self.segments.append(new)
         self._index_full = False
         self._index_room = 0
@@ -356,8 +358,8 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets what was appended after the last write. `file` is None if nothing of it was
-        written.
+        """Forgets the appends since the last write. `file` is None if the file could not be opened,
+        so that no byte of these appends was written.
         """
         undo = self._undo
         assert undo is not None

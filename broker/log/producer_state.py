@@ -10,9 +10,10 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: older than five, or a gap
 
-A batch with a used sequence and another CRC (computed over the bytes as the producer sent them) is
-no duplicate: if a producer mixes up its batches, it must not be told that this one is stored. The
-producer gets OutOfOrderSequence. It then waits for its batches in flight, and begins anew.
+If a batch has the sequence of a stored batch, but another CRC (computed over the bytes as the
+producer sent them), the producer has mixed up its batches. Such a batch is no duplicate: the broker
+must not answer that it is stored. The producer gets OutOfOrderSequence. It then waits for its
+batches in flight, and begins anew.
 
 Entries are immutable, so a failed append is undone by putting the old entry back. The state is
 derived from the log. Because of a snapshot (`.producers`), not all of the log has to be read::
@@ -35,8 +36,9 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""No broker gives out this id or a higher one. A client may send any id. If new ids had to be
-higher than these ids as well, one batch with the largest id would leave no id to give out.
+"""Brokers give out only producer ids below this one. A new id has to be higher than every id below
+this one in the logs. Higher ids do not count: a client may send any id, and otherwise one batch
+with the largest possible id would leave no id to give out.
 """
 CRC_UNKNOWN = 0
 """Stands for the CRC of a batch that is read again from a log with LogAppendTime, because the
@@ -85,7 +87,7 @@ class Producer(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerState:
-    """All producers of one partition, and the highest producer id in it that a broker gave out."""
+    """All producers of one partition, and the highest of their ids that a broker gave out."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
     highest_id: int = NO_PRODUCER_ID
@@ -127,8 +129,9 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Adds a state that began empty where this one ends, as if its batches had been noted here
-        one by one. This is right because a producer's epochs only rise.
+        """Adds the state `later`, which was made from the batches after those of this state. The
+        result is the same as if each of these batches had been noted here with `update`. This is
+        right because a producer's epochs only rise.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)

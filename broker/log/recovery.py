@@ -9,14 +9,15 @@ one of three things:
                   shown it. Recovery copies it to a `.cut` file and cuts it off.
     pages that    at or above the recovery point, and a part of the batch was never written: zeros
     are missing   to the end of a page, or the file ends. Pages reach a disk in any order, so a
-                  power failure may leave valid batches behind them; but a flush includes all pages
-                  in front, so none of these batches was flushed (docs/adr/0015). Recovery copies
-                  them and cuts them off too, up to one further segment.
+                  power failure may leave valid batches behind the missing pages; but a flush
+                  includes all pages in front, so none of these batches was flushed
+                  (docs/adr/0015). Recovery copies these batches and cuts them off too, even if
+                  they reach into the next segment, but no further.
     damage        below the recovery point; or followed by valid batches; or a batch that is whole
                   by its CRC and does not belong there (no CRC covers base offset and leader epoch,
-                  so a bit may have changed in these, or in those of the batch before). Something
-                  other than a crash happened to the disk. DamagedLog names file and position, the
-                  partition is not served, and nothing is changed.
+                  so a bit may have changed in these two fields of this batch or of the batch
+                  before). Something other than a crash happened to the disk. DamagedLog names file
+                  and position, the partition is not served, and nothing is changed.
 
 A log that ends before its recovery point is also damaged, because a file is missing or was cut.
 Segments that end before the recovery point are not read again, but each must end where the next one
@@ -47,8 +48,8 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""The most segments with records that may be set aside after a cut. More are never written between
-two flushes, so if there are more, a crash cannot be the reason.
+"""The most segments with records that may follow a cut and be set aside. Between two flushes, the
+broker never writes more of them. So if more follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -151,8 +152,8 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if records between two segments are missing and no gap of the topic names
-    them.
+    """Raises DamagedLog if offsets are missing between two segments, unless the gaps of a mirror's
+    topic name these offsets.
     """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
@@ -312,8 +313,8 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Renames the segments after a cut, because they were not flushed either. Removes those that
-    are empty.
+    """Takes the segments that follow a cut out of the log, because their records were not flushed
+    either. Renames those with records to `.cut` files, and removes the empty ones.
     """
     for segment in following:
         if segment.size:

@@ -3,12 +3,13 @@ decision.
 
 Only whole segments expire, oldest first, and only flushed ones. A segment expires by time if its
 last *append* is longer ago than `retention.ms`; event times do not matter. It expires by size if
-the log without it still has `retention.bytes`. A segment before the log start offset expires in any
-case. If the active segment has expired, it is rolled first, so that the log keeps its end offset.
+the rest of the log still has `retention.bytes` or more. A segment before the log start offset
+expires in any case. If the active segment has expired, it is rolled first, so that the log keeps
+its end offset.
 
 `retention.hold`: `held_from` is the least offset that a named group still needs. A segment with
-records at this offset or later is kept, unless it is older than `retention.hold.max.ms`, or the log
-without it still has `retention.hold.max.bytes`.
+records at this offset or later is kept, unless the segment is older than `retention.hold.max.ms`,
+or the rest of the log still has `retention.hold.max.bytes` or more.
 """
 
 from __future__ import annotations

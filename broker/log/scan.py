@@ -1,7 +1,8 @@
 """Reads the batches of a segment's file one by one; the caller chooses how much to check.
 
-It reads in windows. So many small batches cost few system calls, and of a large batch no more than
-a window is read. A length found in the file is compared with the rest of the file before use.
+It reads in windows. One system call may read a window of many small batches, and of a large batch
+only one window is in memory. A length found in the file is used only after a comparison with the
+number of bytes left in the file.
 """
 
 from __future__ import annotations
@@ -83,11 +84,11 @@ class Window:
 def headers(
     descriptor: int, start: int, end: int, *, first_offset: int, holes: Holes, crc: bool
 ) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch from `start` to `end`; the first bad one raises.
+    """Yields the position and header of each batch from `start` to `end`. Raises InvalidBatch for
+    the first bad batch, also for a batch that is cut off at the end of the file.
 
     The first batch begins at `first_offset`. Each other batch begins where the batch before it
-    ended, or after a hole that `holes` allows. Raises InvalidBatch, even if a batch is only cut
-    off.
+    ended, or after a hole that `holes` allows.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
@@ -134,8 +135,8 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within the batch at a position. False if the batch is complete and only
-    its length field says otherwise."""
+    """Whether the file ends within the batch at a position. If the length field says so, but the
+    bytes up to the end of the file are the complete batch by its CRC, the answer is False."""
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
         return True
@@ -150,11 +151,12 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk: the rest of its first page,
-    or one of the next pages that it should fill, is all zeros.
+    """Whether a part of the batch at a position never reached the disk. That is so if its
+    first page is all zeros from the position on, or if another page that the batch should fill is
+    all zeros.
 
     A flush of the file would have written that page, so nothing from that page on was flushed. No
-    batch begins with twelve zero bytes, because these hold its length.
+    batch begins with twelve zero bytes, because the batch's length is among its first twelve bytes.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)

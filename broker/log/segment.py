@@ -29,7 +29,7 @@ class LogPosition(NamedTuple):
 
 
 class Boundary(NamedTuple):
-    """A position between two batches, and the offset that follows it."""
+    """A position between two batches, and the offset at which the batch after it begins."""
 
     position: int
     offset: int
@@ -126,8 +126,8 @@ class Segment:
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
-        """Notes a batch that begins at a position, with `offset` as its base offset. Returns
-        whether it got an index entry; about one batch in every `interval_bytes` gets one.
+        """Notes a batch that begins at a position, with `offset` as its base offset. About one
+        batch in every `interval_bytes` gets an index entry; returns whether this one did.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
@@ -142,8 +142,9 @@ class Segment:
         return False
 
     def find(self, offset: int) -> int | None:
-        """Position of the batch that holds an offset, or of the first one after it. None if there
-        is neither. Raises scan.InvalidBatch, OSError. A damaged index only costs a longer search.
+        """Position of the batch that holds an offset, else of the first batch after the offset.
+        None if there is no such batch. Raises scan.InvalidBatch, OSError. A damaged index only
+        costs a longer search.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:

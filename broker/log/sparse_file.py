@@ -115,7 +115,7 @@ class SparseFile:
     def _read(self, descriptor: int, number: int) -> Entry | None:
         data = os.pread(descriptor, self._entry.size, number * self._entry.size)
         if len(data) < self._entry.size:
-            return None  # somebody shortened the file; callers then scan from the segment's start
+            return None  # the file was shortened; callers then scan from the segment's start
         a, b = self._entry.unpack(data)
         return a, b
 

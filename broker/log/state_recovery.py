@@ -48,11 +48,12 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The epochs in the file and in the scanned segments. If there is no file, the epochs in the
-    whole log.
+    """The epochs in the file and in the scanned segments. If there is no file, the epochs are read
+    from the whole log.
 
-    An epoch's entry is durable before its first record counts as flushed, so an epoch that the file
-    lacks begins at or above the recovery point, and was scanned.
+    A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
+    So if the file lacks an epoch, the epoch begins at or above the recovery point, where every
+    segment was scanned.
     """
     known = leader_epochs.read(opening.directory)
     epochs = LeaderEpochs(known or ())
@@ -111,7 +112,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # it belongs to a log end that is gone, or to an earlier clean stop
+            path.unlink()  # written for a lost log end, or at an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

@@ -2,10 +2,11 @@
 
     entry, 12 bytes big-endian    timestamp int64 (ms) | relative offset int32
 
-The timestamp is the largest one in the segment so far. The offset is that of the last record of the
-batch that contains it. Entries ascend. Take the entry with the greatest timestamp *below* a target.
-All records before its offset are earlier than the target, so a search begins at that offset. The
-last entry of a closed segment has its largest timestamp.
+The timestamp is the largest one in the segment so far. The offset is that of the last record in the
+batch with this timestamp. Entries ascend. Take the entry with the greatest timestamp *below* a
+target. All records before its offset are earlier than the target, so a search begins at that
+offset. When a segment is closed, the last entry of its index has the largest timestamp of the
+segment.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class TimeIndex:
         return self._entries.is_whole
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Notes the largest timestamp so far; adds no entry unless it is larger than the last."""
+        """Adds an entry for the largest timestamp so far, unless the last entry has it already."""
         if timestamp > self._last_timestamp:
             self._entries.append(timestamp, offset - self._base_offset)
             self._last_timestamp = timestamp
@@ -65,7 +66,7 @@ class TimeIndex:
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets unsaved entries from an offset on, whose append did not happen."""
+        """Forgets the unsaved entries for `offset` and later, whose batches were not written."""
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:
             tail.pop()

@@ -67,8 +67,8 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with the largest time is not flushed yet, or has expired. So the largest time
-        # of the others is taken.
+        # The record with the largest time is not flushed yet, or has expired. So the record with
+        # the largest time among the other records is taken.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -124,7 +124,7 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is not earlier than the time; None if all such
+    """The first record of a batch whose event time is at or after `timestamp`. None if all such
     records are deleted.
     """
     expired = False
@@ -156,7 +156,7 @@ def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[T
     try:
         yield from _decoded(body, header)
     except (CorruptBatch, ProtocolError):
-        return  # the producer compressed it wrongly; consumers will also see that
+        return  # the producer made a bad batch; consumers will not be able to read it either
 
 
 def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:

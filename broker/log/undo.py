@@ -1,4 +1,6 @@
-"""The state of a log before the first append since its last write, to undo a failed write."""
+"""Remembers the state that a log had after its last write, so that later appends can be undone if
+their own write fails.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class UnsupportedCompression(BatchRefused):
 
 
 class ReadOnlyTopic(BatchRefused):
-    """A topic that mirrors another cluster's, and takes records only from there."""
+    """A topic that is a mirror: it takes records only from the topic of another cluster."""
 
 
 class TimestampRefused(BatchRefused):
@@ -84,8 +84,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # Most batches are good, so one test covers all faults. Only for a bad batch, find out what is
-    # wrong.
+    # One test for all faults is quick, and most batches pass it. What is wrong with a bad batch is
+    # found out afterwards.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)

@@ -16,8 +16,8 @@
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position
 of a mirror partition is its log end offset. Batches keep their base offset and leader epoch. They
-are fetched as a consumer fetches, so only what is durable in the source is ever copied. A consumer
-of the mirror sees it once it is durable in the mirror as well.
+are fetched as a consumer fetches, so a batch is copied only after it is durable in the source. A
+consumer of the mirror sees the batch after it is durable in the mirror as well.
 
 A partition can be interrupted by a start, another connection, a refused fetch or a refused write.
 Before it goes on, it reads from the source the batch that ends at the mirror's log end, and
@@ -26,8 +26,9 @@ compares its CRC and leader epoch with those of the mirror's own last batch:
     same        go on behind it
     different   diverged: the partition stops, by name, until an operator decides
     gone        expired in the source: reported as unverifiable, then go on
-    gap         the source begins above our log end: read the first batch there, write the missing
-                offsets into ZooKeeper (topic config `mirror.gaps`), then copy from there on
+    gap         the source begins above our log end: read the source's first batch, write the
+                missing offsets into ZooKeeper (topic config `mirror.gaps`), then copy from this
+                batch on
 
 A gap between batches is treated in the same way. Every gap is recorded, because counters read the
 gaps from the topic's configs, and recovery takes every other hole in a mirror's log for damage.

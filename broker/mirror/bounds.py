@@ -29,8 +29,8 @@ def ask_bounds(
     is_stale: Callable[[], bool],
     told: Callable[[Bounds | str], None],
 ) -> None:
-    """Asks, then calls `told` with the bounds or with the reason for a failure, unless `is_stale()`
-    is true by then.
+    """Asks, then calls `told` with the bounds or with the reason for a failure. If `is_stale()` is
+    true when an answer comes, `told` is not called.
     """
 
     def first_listed(answer: Answer) -> None:

@@ -68,9 +68,10 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
-    """The mirrors in a /health, each with `unserved`: its partitions that the broker does not serve
-    (after the loss of a disk, for instance), with reasons. The mirror does not call them stopped,
-    because it waits for them and is not at fault."""
+    """Returns the mirrors in a /health document, and adds `unserved` to each: the partitions of the
+    mirror that the broker does not serve (after the loss of a disk, for instance), with reasons.
+    /health does not list these partitions among the mirror's stopped ones, because the mirror only
+    waits for them and is not at fault."""
     unserved = document.get("stopped_partitions", {})
     return [
         {

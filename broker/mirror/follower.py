@@ -1,15 +1,15 @@
 """Decides for one mirror partition what a batch or an error of the source means.
 
 Pure: headers and offsets go in, actions come out, and the owner of the log carries them out. The
-follower knows where its log ends and which batch is the last one; it guesses neither.
+follower is told where the mirror's log ends and which batch is the last one; it guesses neither.
 
-    CHECKING --same batch below--> FOLLOWING --interrupted--> CHECKING
+    CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
-If the source begins after the end of the mirror's log, its first batch is looked at before the gap
-is named. The source's log start may lie inside a batch, and then fewer offsets are missing than the
-log start says.
+If the source begins after the end of the mirror's log, the source's first batch is looked at before
+the gap is named. The source's log start may lie inside this batch. Then the batch begins before the
+log start, and fewer offsets are missing than the log start says.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """The batch below: the identity of the last batch in the mirror's log. It ends at the log end,
-    or where a named gap begins.
+    """The identity of the last batch in the mirror's log. This batch ends at the mirror's log end,
+    or at the beginning of a named gap.
     """
 
     base_offset: int
@@ -76,7 +76,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Report that the source does not have the batch below any more; then seek `position`."""
+    """Report that the source no longer has the last batch of the mirror's log, so that this batch
+    cannot be compared. Then seek `position`.
+    """
 
     offset: int
 
@@ -99,11 +101,13 @@ class Follower:
         self.reason = ""
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
-        self._source_start: int | None = None  # above our end; its batch is not looked at yet
-        self._has_expired = False  # whether the source has lost all below the gap being named
+        self._source_start: int | None = None  # set if the source begins above our end
+        self._has_expired = False  # the source has no record before the gap being named
 
     def position(self) -> int:
-        """The offset to seek in the source; while checking, the last offset of the batch below."""
+        """The offset to seek in the source. While checking, this is the last offset of the last
+        batch in the mirror's log.
+        """
         if self._source_start is not None:
             return self._source_start
         if self.phase is Phase.CHECKING and self._below is not None:
@@ -111,10 +115,10 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption, after which the batch below is checked again before copying goes
-        on.
+        """Notes an interruption. Before copying goes on, the last batch of the mirror's log is
+        compared with the source again.
 
-        If a gap is being stored at that moment, it will be found again, and is not named twice.
+        If a gap is being stored at that moment, it will be found again, but is not named twice.
         """
         if self.phase is not Phase.STOPPED:
             self.phase, self._source_start = Phase.CHECKING, None
@@ -134,7 +138,7 @@ class Follower:
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                return self._unverifiable()  # nothing is missing, but the batch below is gone
+                return self._unverifiable()  # no gap, but the source lost our last batch
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
@@ -161,12 +165,12 @@ class Follower:
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
-        return LookAgain()  # the source has the offset by now: compare
+        return LookAgain()  # the source has the offset after all: compare
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch (yet) at the offset sought. If all its records have
-        expired, and its log begins at that offset, the gap is named at once, and the next batch is
-        not waited for.
+        """What to do if the source has no batch (yet) at the offset sought. If all records of the
+        source have expired, and its log begins at that offset, names the gap at once and does not
+        wait for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None
@@ -186,8 +190,8 @@ class Follower:
     def gap_named(self, end: int) -> None:
         """Goes on after a gap that is now stored.
 
-        If the source still has the batch below the gap, this batch is compared again. Otherwise
-        nothing would show, until the next batch comes, that the source has another history.
+        If the source still has the batch before the gap, this batch is compared again. Without
+        this, only the next batch would show that the source has another history.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:

@@ -188,7 +188,7 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step of a source. If it has a bug, this stops only the source, and the source's
+        """Runs a step of a source. A bug in the step stops only this source, and the source's
         status names the bug.
         """
         if source.broken:

@@ -1,5 +1,5 @@
-"""One mirror partition: its follower, the log that it fills, and the reason if it does not go
-on.
+"""One mirror partition: its follower, the log that it fills, and the reason why copying waits or
+has stopped.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # how often it asked where the source begins, since it last went on
+        # how often the source was asked for its bounds, since batches were last copied or compared
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None
@@ -78,7 +78,7 @@ class MirrorPartition:
 
     @property
     def was_taken_back(self) -> bool:
-        """Whether the log does not end where the last append left it."""
+        """Whether the log no longer ends where it ended after the last append."""
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:
@@ -105,8 +105,8 @@ class MirrorPartition:
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied, or only compared. Clears the trouble if this proves that
-        it is over.
+        """Notes that batches were copied (`by_append`) or only compared. Clears the trouble, unless
+        `wait` said that only an append ends the trouble.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False

@@ -3,8 +3,8 @@
 With `retention.hold: mirror-<cluster.name of the mirror>`, a topic of the source keeps the records
 that are not mirrored yet. Any tool that shows consumer groups shows how far the mirror is. The
 offsets say what is on disk in the mirror. The mirror itself does not depend on them, because its
-position is the end of its log. So if a source does not take them, this is only reported and
-counted, and they are sent again later.
+position is the end of its log. So if a source refuses the offsets, the refusal is only reported and
+counted, and the offsets are sent again later.
 """
 
 from __future__ import annotations

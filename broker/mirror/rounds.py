@@ -2,8 +2,8 @@
 
 If a wanted topic does not exist in this cluster yet, it is created, once its configs have shown
 that it is no mirror itself. If it exists, it is followed. If it has more partitions in the source,
-it is extended. If a topic or cluster was recreated under its name, its id shows that it is another
-one, and its records are not mixed with those mirrored before. If a topic matches and is not
+it is extended. If a topic or cluster was recreated under the same name, it has another id. Then its
+records are not mixed with those of the old topic or cluster. If a topic matches and is not
 mirrored, the plan names it with the reason.
 """
 

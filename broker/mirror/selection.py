@@ -22,7 +22,7 @@ def mirror_name(cluster: str, topic: str) -> str:
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
     """The topics among `names` that are mirrored, unless their configs exclude them. here: the name
-    of this cluster. Its mirrors in the source are not copied back.
+    of this cluster. Topics of the source that mirror this cluster are not copied back.
     """
     return sorted(
         name

@@ -40,10 +40,12 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
-# 39 methods: the cluster gives many kinds of answers, each has its method, and all of them change
+# 39 methods: each kind of answer from the cluster has its own method, and all these methods change
 # the same partitions.
 class MirrorSource:
-    """Owned by the loop; `turn` and `written` are called around the writes of each of its turns."""
+    """Owned by the loop. Each turn of the loop calls `turn` before the writes, and `written` after
+    them.
+    """
 
     def __init__(
         self,
@@ -223,8 +225,8 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Looks at the high watermark, because the client does not report answers without
-        batches.
+        """Looks at the high watermark to find out whether the source has no batch at the offset
+        sought. The client does not report answers without batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
@@ -293,7 +295,7 @@ class MirrorSource:
             self._recheck(each)
 
     def _halted(self, tp: TopicPartition, error: SkidwayError) -> None:
-        """Called when the client has stopped fetching a partition, and waits for the next seek."""
+        """Called when the client has stopped fetching a partition until the next seek."""
         each = self.partitions.get(tp)
         if each is None or tp in self._moved or each.is_stopped:
             return
@@ -384,12 +386,12 @@ class MirrorSource:
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the source has told since the last seek that there is nothing more."""
+        """Whether the source has answered since the last seek, and has nothing more to copy."""
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
     def _seek(self, each: MirrorPartition) -> None:
-        self._remove(each)  # this forgets the watermark: the next one answers this seek
+        self._remove(each)  # forgets the high watermark from before this seek
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:

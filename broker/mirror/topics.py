@@ -1,8 +1,8 @@
 """The topics of one source: asks for them in rounds, and creates and extends their mirrors.
 
-`rounds` decides what to do with topics and partitions. This module does it for topics, `source` for
-partitions. One request is under way at a time, and only a limited number of topics is changed at
-once.
+`rounds` decides what to do with topics and partitions. This module carries out what is decided for
+topics; `source` carries out what is decided for partitions. One request is under way at a time, and
+only a limited number of topics is changed at once.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class SourceTopics:
     """Owned by its source.
 
     is_reachable: whether the source answered in the last round; None before the first round.
-    failure: why the source did not answer. misnamed: if the source has another name than the
-    settings give it, the reason why nothing is followed. not_done: topics that could not be created
-    or examined, and why.
+    failure: why the source did not answer. misnamed: why nothing is followed, if the settings give
+    the source a wrong name; otherwise empty. not_done: topics that could not be created or
+    examined, and why.
     """
 
     def __init__(
         self, mirroring: Mirroring, local: Local, ask: Ask, follow: Callable[[Plan], None]
     ) -> None:
-        """follow: called with each plan, for its partitions."""
+        """follow: called with each plan, to follow the partitions of the topics in the plan."""
         self.mirroring = mirroring
         self.plan = Plan()
         self.not_done: dict[str, str] = {}
@@ -64,7 +64,7 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # the id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
-        self._undescribed: set[TopicKey] = set()  # the source did not describe them in this round
+        self._undescribed: set[TopicKey] = set()  # topics not described in this round
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
@@ -82,10 +82,10 @@ class SourceTopics:
             self._compare_name(cluster_of(answer.response))
 
     def _compare_name(self, cluster: Cluster) -> None:
-        """Goes on with the round once it is sure that the source's brokers call their cluster by
-        the name that is configured here. Announcements and counts contain the brokers' name for it,
-        and under another name nobody would find them. If a broker reports no name, as Apache Kafka
-        does, the configured name counts as right.
+        """Compares the name that the source's brokers give their cluster with the name that is
+        configured here. The round goes on only if the names are the same. Announcements and counts
+        contain the brokers' name, so nobody would find them under another name. If a broker reports
+        no name, as Apache Kafka does, the configured name counts as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)
@@ -156,7 +156,7 @@ class SourceTopics:
         work(done)
 
     def _describe(self, cluster: Cluster, topics: Sequence[TopicMetadata]) -> None:
-        """Asks whether topics of the source are mirrors themselves, then acts again."""
+        """Asks whether topics of the source are mirrors themselves, then makes a new plan."""
         self._is_asking = True
         keys = {topic.name: topic_key(topic) for topic in topics}
 

@@ -14,8 +14,8 @@ A turn::
          -> one write per partition, answers that waited for it, begin flushes
          -> send
 
-A turn is bounded to some milliseconds of work. Each connection gets a fair share of them, by the
-cost of its requests (`shares`). What does not fit waits for the next turn. In this way a few
+A turn is bounded to some milliseconds of work. Each connection gets a fair share of this time, by
+the cost of its requests (`shares`). What does not fit waits for the next turn. In this way a few
 clients that send requests without end do not keep the others waiting.
 
 A frame is handled where the kernel put it: in the arena. This is one buffer for all connections,

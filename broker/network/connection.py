@@ -164,7 +164,7 @@ class Connection:
         try:
             sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
         except OSError as error:
-            if error.errno in DEVICE_ERRORS:  # this is an error of the file: no socket gives these
+            if error.errno in DEVICE_ERRORS:  # errors of the file, never of the socket
                 raise StorageFailed("read", file.path, error) from error
             raise
         if sent == piece.length:

@@ -5,9 +5,9 @@
 `Arena` is the memory that all connections receive into within one loop turn; frames in it are views
 and **valid until the turn ends**. At the end of the turn, the bytes after the last whole frame are
 copied out. At the next receive they are put before the new bytes. In this way a stream of small
-frames is handled in large pieces, wherever the kernel cuts it. If a frame is not whole even then,
-it gets memory of its own, into which the rest is received directly. So each byte is copied out and
-back at most once.
+frames is handled in large pieces, wherever the kernel cuts it. If no frame is whole after that
+receive, the bytes get memory of their own, into which the rest of the frame is received directly.
+So each byte is copied out and back at most once.
 
 A length that is negative or above the limit is refused before anything is allocated. Memory is
 allocated for the bytes that have arrived, not for the length that was announced.
@@ -35,8 +35,8 @@ LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
 """How much memory is allocated for a frame before any of its bytes have come."""
 GROWTH: Final = 4
-"""How much memory is allocated for a frame, as a multiple of the bytes that have come of it. So a
-frame of 1 MiB is not copied again if its first receive brought RECEIVE_BYTES_MAX.
+"""A frame that is not whole gets memory for at most this many times the bytes received so far. So a
+frame of 1 MiB needs no second allocation and copy if its first receive brought RECEIVE_BYTES_MAX.
 """
 
 _LENGTH = Struct(">i")
@@ -121,8 +121,8 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, behind a place for the bytes that are held from the last
-        turn.
+        """Receives into the arena, behind the first `rest` bytes of `space`. Then copies the bytes
+        that were held since the last turn into these first bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
@@ -161,7 +161,8 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # If no frame was whole, the next receive may also be small, and would be copied again.
+            # If no frame was handled (`_at` is 0), these bytes are not put back into the arena. The
+            # next receive may also be small, and then they would have to be copied out again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

@@ -114,4 +114,4 @@ class Listener:
         try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            pass  # another thread took it meanwhile; the next turn tries again
+            pass  # another thread took the descriptor; the next call tries again

@@ -32,9 +32,9 @@ from skidway.kafka.protocol.pieces import Piece
 
 EVENTS_MAX = 1024
 IDLE_CHECKS = 4
-"""How many times idle connections are looked for within one connections.max.idle.ms."""
+"""The loop looks for idle connections this many times in each period of connections.max.idle.ms."""
 BYTES_PER_COST = 2048
-"""How many bytes are received, or sent, at a cost of one (about a microsecond)."""
+"""To receive or send this many bytes counts as a cost of 1 (about a microsecond of work)."""
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
@@ -205,13 +205,13 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # Report an error as writable as well, because a client that is connecting then
-                # looks at its socket.
+                # An error also counts as writable: a client that is connecting looks at its socket
+                # only when the socket is writable.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        self._send_all()  # so that completed answers do not wait for others' requests
+        self._send_all()  # before `_serve`, so that answers that are ready do not wait for it
         self._serve()
         self._end_turn()
 
@@ -250,8 +250,8 @@ class Loop:
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # Answers that wait for an earlier one have filled the connection, so its requests must
-            # not wake the loop now.
+            # The connection is full, because answers are not sent yet. Until they are sent, its new
+            # requests must not wake the loop.
             self._listen_to(connection)
 
     def _serve(self) -> None:
@@ -270,8 +270,8 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles the requests that a connection has sent already, then those that one receive
-        brings.
+        """Handles the requests of a connection that were received earlier. Then receives once and
+        handles the requests that came.
         """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
@@ -392,7 +392,8 @@ class Loop:
         """Closes connections on which nothing has moved for too long."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
-            # A connection that cannot send also counts as idle, because its client does not read.
+            # A connection on which an answer is due is not idle. But if answers are ready and
+            # cannot be sent, the client does not read, so the connection counts as idle.
             stuck = connection.is_busy and not connection.has_output
             if connection.last_active < oldest and not stuck:
                 self.drop(connection, "idle")
@@ -407,6 +408,6 @@ class Loop:
     def _call(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:  # noqa: BLE001 - a bug of ours must not stop the calls behind it
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not stop the calls after it
             self.traffic.failed_calls += 1
             _log.error("call_failed", exc=error)

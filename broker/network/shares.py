@@ -10,8 +10,8 @@ that is one allowance higher than that of the connection served now. So a client
 connection for each request gains nothing, and nobody waits for ever.
 
 A turn has a bound, so that timers, other threads, writes and answers come soon. The bound is
-divided among the waiting connections. If these are many, the turn ends before all were served, and
-the next turn goes on with the others.
+divided among the waiting connections. If many connections wait, the turn ends before all were
+served, and the next turn goes on with the others.
 
 Costs are whole numbers; one is about a microsecond of work. Only their proportions matter.
 """
@@ -68,8 +68,8 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # All that stayed may have this same tag. A connection that comes back is served before
-        # them.
+        # Connections that were not away may all have this tag too. A connection that comes back is
+        # served before them.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
@@ -83,7 +83,7 @@ class Shares(Generic[Who]):
             if who not in self._waiting:
                 continue  # it left meanwhile
             if tag < self._tags[who]:
-                # It was charged while it waited.
+                # `charge` has raised the tag of this connection while it waited.
                 heapq.heappush(self._heap, (self._tags[who], True, number, who))
                 continue
             self._waiting.remove(who)

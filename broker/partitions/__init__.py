@@ -6,6 +6,6 @@ see it.
     hosted         all of them: the writes and flushes of a loop turn, failures, offline directories
 
 Only the *flushed* offset of a replica counts. The high watermark is the least flushed offset of the
-in-sync replicas, this broker's included. If there is only one replica, it is this broker's flushed
-offset. It never goes back.
+in-sync replicas, this broker's included. If there is only one replica, the high watermark is this
+broker's flushed offset. The high watermark never goes back.
 """

@@ -1,8 +1,8 @@
 """All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
 
 Within a turn, `touch` remembers which logs have something to write. At the end of the turn, `write`
-writes it to the files. Flushes run on the disk worker; when one is done, the high watermark moves,
-and the operations that wait for it are checked again.
+writes the appends to the files. Flushes run on the disk worker; when one is done, the high
+watermark moves, and the operations that wait for it are checked again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that opening a file can give, but not an fsync. So what should be synced is still
-there.
+"""Errors that can come only from opening a file, not from an fsync. So no fsync has failed, and the
+data that should be synced is still in the page cache.
 """
 _log = log.get(__name__)
 
@@ -73,8 +73,8 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition. Operations that wait for it are checked, and so learn of
-        it.
+        """Stops serving a partition. Checks the operations that wait for the partition, so that
+        they end.
         """
         replica = self.replicas.pop(partition, None)
         if replica is not None:
@@ -107,8 +107,8 @@ class HostedPartitions:
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        # This is rounded, because otherwise a due timer might find that 49.9999 ms have passed, and
-        # wait again.
+        # The time is rounded. Otherwise a timer of 50 ms might find that 49.9999 ms have passed,
+        # and would wait again.
         waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,
@@ -171,7 +171,7 @@ class HostedPartitions:
         def done(outcome: WorkOutcome) -> None:
             try:
                 self._flushed(replica, flush, outcome)
-            except Exception as error:  # noqa: BLE001 - of one log: the others go on
+            except Exception as error:  # noqa: BLE001 - only this log stops
                 self._give_up(replica, error)
 
         self._worker.submit(lambda: sync(flush), done)
@@ -204,7 +204,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def _give_up(self, replica: Replica, error: Exception) -> None:
-        """Stops a partition after a bug, because nobody knows which part of it is on disk."""
+        """Stops a partition after a bug, because nobody knows which part of its log is on disk."""
         self.flushes.unfinished += 1
         _log.error("flush_not_finished", exc=error, partition=str(replica.partition))
         if replica.served:

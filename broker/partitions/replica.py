@@ -1,7 +1,7 @@
 """One partition as its leader sees it: log, leader epoch, high watermark.
 
 The high watermark moves when a flush is done. Consumers read only what lies before it. A request
-with acks=all is answered when it has passed the request's batch.
+with acks=all is answered when the high watermark has passed the request's batch.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Replica:
     followers: dict[int, LogPosition] = field(default_factory=dict)
     high_watermark: LogPosition = field(init=False)
     served: bool = True
-    """False once the partition is dropped, for code that still has a reference to it."""
+    """False after the partition was dropped. Code that still has a reference to it looks here."""
     flush_timer: bool = False
-    """Whether a timer is set that will ask again whether to flush."""
+    """Whether a timer is set. When it is due, the decision whether to flush is made again."""
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed
@@ -57,6 +57,6 @@ class Replica:
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            return False  # a follower that came back into sync may be lower for a while
+            return False  # a follower that has just come back into sync may be behind
         self.high_watermark = least
         return True

@@ -8,5 +8,5 @@
     administration  topics created, extended, altered, deleted
 
 ZooKeeper is the truth. `broker.catalog` is replaced whenever ZooKeeper's content changes. While
-ZooKeeper is away it does not change, so produce and fetch go on.
+ZooKeeper is away, the catalog does not change, so produce and fetch go on.
 """

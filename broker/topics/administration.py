@@ -1,4 +1,5 @@
-"""Creates, extends, alters and deletes topics; `hosting` serves this broker's partitions of them.
+"""Creates, extends, alters and deletes topics. `hosting` serves the partitions that are on this
+broker.
 
 A crash is harmless because of the order of the steps:
 
@@ -10,8 +11,8 @@ A crash is harmless because of the order of the steps:
              is stopped and reported, and does not begin again at offset 0
 
 A topic may be deleted and recreated under its name while its partitions are still being made.
-Therefore results that come late are matched by topic id. A topic that this broker deleted never
-comes back through a catalog whose reading began before the deletion.
+Therefore results that come late are matched by topic id. If this broker began to read a catalog
+before it deleted a topic, the catalog does not bring the topic back.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Topics(Hosting):
         self, name: str, assignment: Mapping[int, tuple[int, ...]], settings: Mapping[str, str],
         done: Done,
     ) -> uuid.UUID:  # fmt: skip
-        """Creates a topic from a checked request; returns its id. `done` is called once usable."""
+        """Creates a topic from a checked request, and returns the topic's id. Calls `done` once the
+        topic is usable.
+        """
         topic_id = uuid.uuid4()
         self._creating.add(name)
 

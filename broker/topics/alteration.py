@@ -41,7 +41,7 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        if not _was_shown(kept, name, value)  # clients may send back all that they were shown
+        if not _was_shown(kept, name, value)  # clients may send shown settings back unchanged
     ]
     return altered(kept, changes, {})
 

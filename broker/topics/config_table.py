@@ -36,8 +36,8 @@ wrong.
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """One setting of a topic. `default`: its value if no broker key gives one, as Kafka would print
-    it.
+    """One setting of a topic. `default`: the setting's value if no broker key gives one, written as
+    Kafka would print it.
     """
 
     name: str
@@ -86,7 +86,7 @@ def fraction(text: str) -> str | None:
 
 
 def readers(text: str) -> str | None:
-    """Allows names of groups that can be used in ZooKeeper's paths."""
+    """Allows only group names that a path in ZooKeeper can contain."""
     for name in elements(text):
         if _READER.fullmatch(name) is None or name in (".", ".."):
             return f"must be names of groups, without '/' and spaces, not {name!r}"

@@ -19,8 +19,8 @@ from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
 """The longest value of a setting. With flexible versions a client could set a longer value, but no
-answer could contain it. And all settings of a topic are in one node in ZooKeeper, which takes 1
-MB.
+answer could contain it. And all settings of a topic are in one node in ZooKeeper; a node takes at
+most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {

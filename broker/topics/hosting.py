@@ -2,8 +2,9 @@
 
 `apply` takes over a new catalog: it makes a log for each new partition, begins to lead the
 partition, and stops serving partitions that are gone. At the start, `load` does the same with the
-partitions in the log directories. A directory that belongs to no known topic, or whose partition is
-assigned to another broker (see `skidway.broker.handover`), is set aside, never deleted.
+partitions in the log directories. Some directories belong to no known topic, or their partition is
+assigned to another broker (see `skidway.broker.handover`). Such a directory is set aside, never
+deleted.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ _log = log.get(__name__)
 
 
 class Hosting:
-    """Owned by the loop; `administration` changes topics."""
+    """The catalog, and the partitions on this broker; owned by the loop. The subclass `Topics`
+    changes topics.
+    """
 
     def __init__(
         self,
@@ -139,7 +142,9 @@ class Hosting:
         return None if topic is None else topic.topic_id
 
     def holds_of(self, group: str) -> dict[str, float]:
-        """The topics whose `retention.hold` names a group, and for how long at most (ms)."""
+        """The topics whose `retention.hold` names a group. The value of each topic is the longest
+        time (ms) for which the group may hold segments back.
+        """
         named = (each for each in self.catalog.topics.values() if RETENTION_HOLD in each.configs)
         limits = {each.name: self.log_config(each) for each in named}
         return {
@@ -281,7 +286,7 @@ class Hosting:
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                # An older catalog may lack the partition; the next one has it.
+                # The catalog may be older than the partition; the next catalog has the partition.
                 info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
                 partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
@@ -304,8 +309,8 @@ class Hosting:
 
     def _lead_again(self) -> None:
         """Begins a new leader epoch if the last stop was not clean; called when the broker starts,
-        on the calling thread. Unflushed records may be gone, and new records then get their
-        offsets. The epoch tells the two apart.
+        on the calling thread. Unflushed records may be lost; then new records get the offsets of
+        the lost records. The epoch tells the new records from the lost ones.
         """
         for partition in sorted(self._logs.unclean & set(self._logs.logs)):
             topic = self.catalog.topics[partition.topic]
@@ -320,13 +325,13 @@ class Hosting:
 
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
-    """The catalog with this broker in it. While the broker registers again after a lost session, it
-    is missing in ZooKeeper. It must not send its own clients away because of that.
+    """The catalog with this broker in it. While the broker registers again after a lost session,
+    ZooKeeper does not list the broker. The broker must not send its clients away because of that.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome, because no client waits for a deletion that a start or a retry
-    completes.
+    """Ignores the outcome of a deletion that is completed at a start or by a retry. No client waits
+    for that outcome.
     """

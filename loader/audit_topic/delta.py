@@ -1,6 +1,7 @@
 """Audit deltas of the tier HDFS: made with the manifest, stored in it, published after the commit.
 
-The manifest stores them as rows of numbers, because it has source and sender already:
+The manifest stores deltas as rows of numbers, because other fields of the manifest have the source
+and the sender:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],

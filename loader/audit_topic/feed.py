@@ -2,18 +2,18 @@
 messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the source clusters. It reads each audit topic from the position that the newest manifest has for
-it. The loader stores the announcements in its table `names`, next to the table `marks`. Audit
-messages may say which records a counter could not read. The loader does not skip these records,
-because the mirror may still have them. It skips only gaps that the mirror itself names
+the source clusters. The newest manifest has a position for each audit topic; the loader reads on
+from there. The loader stores the announcements in its table `names`, next to the table `marks`.
+Audit messages may say which records a counter could not read. The loader does not skip these
+records, because the mirror may still have them. It skips only gaps that the mirror itself names
 (`skidway.kafka.gaps`).
 
-The collector refuses an epoch lower than one that it already knows. So a new output numbers its
-messages in an epoch that is one higher than the highest one that its producer has published. The
-loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
-unknown schema. Then it takes an epoch higher than the number of messages that the audit topic ever
-had. No epoch in the messages that it missed can be as high: when an epoch is chosen, it is at most
-one higher than the number of messages in the topic, and each epoch adds at least one message.
+The collector refuses an epoch lower than one that it already knows. So a new output chooses an
+epoch that is one higher than the highest epoch that its producer has published. The loader may be
+unable to read the whole audit topic: its beginning has expired, or a message has an unknown schema.
+Then the loader chooses an epoch higher than the number of messages that the audit topic ever had.
+No message that the loader missed has so high an epoch: whoever chooses an epoch chooses at most
+one higher than the number of messages so far, and then publishes at least one message in it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _log = log.get(__name__)
 @dataclass(slots=True)
 class Feed:
     """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
-    offset to read. begins: the offset from which on every message was read. unread: whether a
-    message could not be decoded."""
+    offset to read. begins: the first offset of the unbroken range of read messages that ends at
+    the position. unread: whether a message could not be decoded."""
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     numbers: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -91,8 +91,8 @@ class Feed:
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
-        begins later than the previous range ended, the messages in between were missed. Then the
-        feed's own `begins` starts over with the new range."""
+        begins later than the previous range ended, the messages in between were missed; the feed's
+        own `begins` is then the begin of the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -121,7 +121,7 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Reads every message between the feed's positions (the log start if the feed has none) and the
     high watermarks now. If an audit topic was deleted and created again, it is read from its start.
-    The loader knows it by its new id, or because the log ends before the position."""
+    The loader notices such a topic by its new id, or because its log ends before the position."""
     names = sorted(topics)
     # Asks for the ids before it asks for the bounds. If a topic is made again in between, its
     # position is kept under the old id, so the next run reads the new topic from its start.
@@ -134,7 +134,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    left = topic.bounds(client, names)  # shows which records expired, perhaps unread
+    # Asks for the log starts again: messages below them have expired, perhaps unread.
+    left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
 

@@ -4,7 +4,7 @@
     bounds         log start and high watermark of partitions, asked leader by leader
     topic          a topic of the cluster, as it was when the run began
     plan           the offset range of each partition, cut into slices
-    topic_plan     the offset ranges of one topic, after its newest manifest
+    topic_plan     the offset ranges of one topic, which begin where its newest manifest ended
     batch_below    checks that a partition still has the log that was loaded
 
 Only `bounds` and `batch_below` send requests to brokers; the other modules do no I/O.

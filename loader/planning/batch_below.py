@@ -1,6 +1,8 @@
 """Checks that a partition still has the log that was loaded.
 
-It compares "the batch below", the last batch of the load before, with what the broker has now.
+"The batch below" is the last batch that earlier loads read. It lies just below the offsets that
+this load takes. The manifest has the batch's offset, CRC and epoch. If the broker still has a batch
+there, this batch must have the same values.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from skidway.loader.reading.batches import header_at
 
 
 def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
-    """Returns the range unchanged if the batch below is the one that was loaded. If it is another
-    batch, or cannot be read, returns an empty range with the reason."""
+    """Returns the range unchanged if the broker's batch below the range is the batch that was
+    loaded. If the broker has another batch there, or that batch cannot be read, returns an empty
+    range with the reason."""
     below = planned.below
     if planned.refused or below is None:
         return planned

@@ -2,9 +2,9 @@
 
 A load reads a partition from where the newest manifest ended, or from 0 if no manifest has the
 partition. A load skips missing offsets only if the mirror (topic config `mirror.gaps`) or an
-operator (`gaps.accepted`) has named them as a gap. Before other missing offsets the partition's
-range ends, and a sentence in the report names these offsets. The other partitions are loaded, but
-the run ends with an error.
+operator (`gaps.accepted`) has named them as a gap. If other offsets are missing, the partition's
+range ends before them, and a sentence in the report names them. The other partitions are loaded,
+but the run ends with an error.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
 
 
 def check_identity(newest: Manifest | None, source: Source) -> None:
-    """Raises StateRefused if cluster or topic has another id than in the newest manifest: then the
-    same offsets mean other records."""
+    """Raises StateRefused if the cluster or the topic has an id that differs from the newest
+    manifest's: then the same offsets mean other records."""
     if newest is None:
         return
     was = newest.source
@@ -157,8 +157,8 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Whether a load that was limited has read some partition up to its limit, and that partition
-    has more offsets."""
+    """True if a load read at least one partition up to the load's limit, and that partition has
+    more offsets."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -178,8 +178,8 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Compares the batch below with the one that was loaded. Returns why they differ; "" if they
-    are the same batch."""
+    """Compares `header`, the batch that the broker has now, with the batch that was loaded. Returns
+    how the two differ; "" if they are the same batch."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,

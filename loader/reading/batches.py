@@ -14,15 +14,15 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""At every offset lower than the high watermark there is a batch to fetch. So a silence longer than
-this is a broker's fault."""
+"""The longest time, in seconds, without a batch from a broker. At every offset lower than the high
+watermark there is a batch to fetch, so a longer silence is a broker's fault."""
 
 
 def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
-    """Yields batches without end, from the batch that holds offset `first` or, if none holds it,
-    from the next one.
+    """Yields batches without end. The first one is the batch that holds offset `first`; if no batch
+    holds this offset, it is the next batch.
 
     Raises Unreachable after `SILENCE_MAX_S` without a batch, and the errors of the client.
     """

@@ -2,8 +2,8 @@
 
 _agent, _file_id, _offset, _length    the record's origin; a record without origin gets agent 0, its
                                       partition, its offset and length 0, as in the audit's counts
-_host, _file                          host and path of that file, from its announcement; null only
-                                      for records without origin
+_host, _file                          host and path of the file `_file_id`, from the announcement of
+                                      the file; null only for records without origin
 _timestamp                            event time, ms, UTC; it decides the hour
 _partition, _kafka_offset             partition and offset of the record in the topic
 """
@@ -23,7 +23,7 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""A dictionary type: few distinct values in many rows. Parquet files have them as plain strings."""
+"""A dictionary type: few distinct values in many rows. Parquet files store plain strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),
@@ -53,7 +53,7 @@ REJECTED: Final = pa.schema(
     ]
 )
 """`timestamp_ms` is the event time as it was sent; `_timestamp` is null if that time is outside of
-the years 1970 to 9999. The other columns are the same as in rows."""
+the years 1970 to 9999. The remaining columns of `OWN` are the same as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:

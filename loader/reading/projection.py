@@ -1,10 +1,10 @@
 """Turns the writer's columns into those of the file, which has the subject's latest schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
-as an alias. If the writer has no such field, the rows get the reader field's default, or null.
-A value is cast to the reader's type if the cast does not change it. A row that does not fit is set
-apart. If the writer's schema as a whole does not fit the reader's (a field without default, a type
-that has no cast), all its rows are set apart.
+as an alias. If no writer's field matches a reader's field, the rows get the default of the reader's
+field, or null. A value is cast to the reader's type if the cast does not change it. A row that does
+not fit is set apart. If the writer's schema as a whole does not fit the reader's (a field without
+default, a type that has no cast), all its rows are set apart.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
 neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
@@ -62,7 +62,7 @@ Step = Callable[[pa.RecordBatch], tuple[pa.Array, Bools | None]]
 
 
 class Projection:
-    """Brings batches of one writer's schema to the reader's. Made once per pair of schemas."""
+    """Turns batches in the writer's columns into the reader's. Made once per pair of schemas."""
 
     def __init__(self, writer: str, reader: str) -> None:
         written, read = (parse(each, check_defaults=False) for each in (writer, reader))
@@ -150,9 +150,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
-    """Raises NotProjectable if Arrow has no cast, or no cast back: `_changed` needs both. A trial
-    with an empty array would not show this, because Arrow casts an empty array even to types to
-    which it casts no value."""
+    """Raises NotProjectable unless Arrow can cast to the target's type and back: `_changed` needs
+    both casts. The trial casts a null, because Arrow casts an empty array even if it cannot cast
+    any value of that type."""
     if source == target.type:
         return
     try:

@@ -14,8 +14,8 @@ _log = log.get(__name__)
 
 
 class GroupOffsets:
-    """Offsets of one consumer group. No load depends on them. After a failed commit the run commits
-    no further offsets; the next run commits them."""
+    """Offsets of one consumer group. No load depends on them. If a commit fails, this run commits
+    no more offsets; the next run commits all of them."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id

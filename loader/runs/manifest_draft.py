@@ -110,7 +110,8 @@ class ManifestDraft:
         used: Iterable[SliceResult],
         tables: Tables,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
-        """(number of the delta that counts each bucket; the manifest's field `audit`)."""
+        """Returns two values. The first one has, for each bucket, the number of the delta that
+        counts the bucket. The second one is the manifest's field `audit`."""
         source = self._topic.source
         previous = {(source, *key): number for key, number in tables.buckets.items()}
         counts = _counts(used, self._parts.settings.bucket_ms)
@@ -148,7 +149,7 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    end, below = planned.first, planned.below  # no record was read; at most a named gap was passed
+    end, below = planned.first, planned.below  # if no record was read; a gap may come before `end`
     if result is not None:
         end, gaps = result.end, gaps + result.gaps
         below = result.below or below

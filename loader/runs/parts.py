@@ -29,5 +29,5 @@ class Parts:
     audit_topics: Sequence[str]
 
     def read_on(self) -> None:
-        """Reads the feed to the end of its topics."""
+        """Reads the rest of the audit topics into the feed."""
         read_on(self.client, self.audit_topics, self.feed, self.clock)

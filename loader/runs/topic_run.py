@@ -103,7 +103,7 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self._committed(manifest)
-        # the goal is the high watermarks of the run's start; each load moves some partition on
+        # Each load moves some partition on, so the run ends at the high watermarks of its start.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def _committed(self, manifest: Manifest) -> None:
@@ -121,14 +121,14 @@ class TopicRun:
     def _publish(self) -> None:
         """Publishes those messages of the newest load that are missing in the audit topic.
 
-        Raises StateRefused if the audit topic has messages of a later load of this output than the
-        newest manifest.
+        Raises StateRefused if the audit topic has messages of this output that are newer than those
+        of the newest manifest.
         """
         if self.newest is None:
             return
         if self._is_behind(self.newest):
             copy = self.newest
-            self.begin()  # another loader may just have committed the load that is missing here
+            self.begin()  # another loader may just have committed a newer manifest
             if self.newest is None or self._is_behind(self.newest):
                 raise StateRefused(self._older_copy(copy))
         feed, newest = self._parts.feed, self.newest
@@ -150,8 +150,8 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """Waits a little for the announcements whose absence ended a range early. Returns whether
-        one of them came."""
+        """Some ranges ended early because announcements were missing. Waits a little for these
+        announcements. Returns whether one of them came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
         for key in {key for stop in waiting for key in stop.awaited}:

@@ -45,7 +45,7 @@ def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
 
 
 def unpacked_bytes(batch: DecodedBatch) -> int:
-    """Bytes of keys and values in memory; on the wire a batch may have a hundredth of them."""
+    """Bytes of keys and values in memory; a compressed batch may have a hundredth of that size."""
     return int(batch.keys.nbytes + batch.values.nbytes)
 
 

@@ -91,14 +91,14 @@ def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
 
 
 def _hours(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Hours since 1970; 0 for times without a directory, which only rejects have."""
+    """Hours since 1970; 0 for times that have no directory. Only rejects have such times."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 
 def _by_hour(
     batch: pa.RecordBatch, hours: npt.NDArray[np.int64]
 ) -> list[tuple[int, pa.RecordBatch]]:
-    """The rows of each hour, in their order."""
+    """The rows of each hour, in their original order."""
     first = int(hours[0])
     if (hours == first).all():
         return [(first, batch)]

@@ -46,8 +46,7 @@ class Job:
 class Stop:
     """Why a range ended early. waiting_for: the file whose announcement is missing.
 
-    awaited: that file, and further unannounced files of later records, as far as these records were
-    read.
+    awaited: `waiting_for`, and the other unannounced files of the later records that were read.
     """
 
     offset: int
@@ -58,7 +57,7 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a task did. end: all offsets lower than this one are done. below: the last batch before
+    """What a task did. end: every offset lower than `end` is done. below: the last batch before
     `end`."""
 
     piece: Slice

@@ -1,11 +1,11 @@
-"""Joins the slices of a partition into one range: in offset order, each checked with the marks of
-all slices before it.
+"""Joins the slices of a partition, in offset order, into one range. Each slice is checked with the
+marks of all slices before it.
 
 At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
 must run again, and with which marks. If a slice ended early, its partition ends there: the slices
-after it are not used. A slice that runs again may end later than the first time: it had ended
-before a record of an unannounced file, and this record turns out to be a repeat. So slices run
-again until none has to.
+after it are not used. A slice may have ended before a record of an unannounced file. If the slice
+runs again and finds that this record is a repeat, it goes on and ends later than the first time.
+So slices run again until none has to.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice, then again those that overlap, and joins the results by partition."""
+    """Runs every slice. Runs slices again that may repeat earlier records. Joins the results of
+    each partition."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

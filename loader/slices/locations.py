@@ -61,7 +61,7 @@ def locate(
     patient: bool = True,
 ) -> Located:
     """Looks up every record. If a file was given up earlier and is announced now, its location is
-    used. If not patient, every file that is not announced is given up."""
+    used. If `patient` is false, every file that is not announced is given up."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1

@@ -43,8 +43,8 @@ Bools = npt.NDArray[np.bool_]
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 4_096
-"""Besides rows and bytes, the batches of a chunk are limited, because as columns a batch takes
-kilobytes, even with only two records."""
+"""A chunk is limited not only in rows and bytes, but also in batches: as columns, even a batch with
+only two records takes kilobytes."""
 
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
@@ -72,7 +72,8 @@ class SliceLoad:
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
         """Consumes whole batches in offset order, until the range is done or has to end early. The
-        first batch is the one that holds the first offset, or the next one after it."""
+        first batch holds the range's first offset. If no batch holds it, the next batch is the
+        first."""
         pending: list[DecodedBatch] = []
         rows = size = 0
         for raw, header in self._read(batches):
@@ -98,7 +99,7 @@ class SliceLoad:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if pending:
-            self._process(pending)  # this may end the range even earlier
+            self._process(pending)  # a record of these batches may end the range even earlier
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:

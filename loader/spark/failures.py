@@ -23,7 +23,8 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """The error of a task, found in Spark's text; if there is none, a sentence of that text."""
+    """The task's error, if Spark's text contains one; otherwise an error with one sentence of that
+    text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])

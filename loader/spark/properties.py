@@ -64,8 +64,8 @@ def workers_python(settings: LoaderSettings) -> str:
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Lets tasks act on HDFS as the loader's user, because the loader must move the files that they
-    write."""
+    """Lets tasks act on HDFS as the loader's user, because the loader must move the files that the
+    tasks write."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:
         try:

@@ -93,7 +93,7 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    # in every round: the job may not have started before
+                    # Cancels in every round, because the job may start only in a later round.
                     context.cancelAllJobs()
             try:
                 return future.result()

@@ -6,7 +6,7 @@
     tables          marks, announced files and bucket numbers, in files beside the manifests
     operations      operations on a store, as values, and their execution
     commit          the commit step by step; only decisions, no I/O
-    waiting         notes since when the announcement of a file has been missing
+    waiting         notes that say since when the announcement of a file has been missing
 
 The chain of manifests is the loader's only state. The notes of `waiting` only say how long records
 wait, so they are not part of the commit.

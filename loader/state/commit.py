@@ -7,21 +7,22 @@ loaders on a store in memory: it interleaves them, stops them between any two op
 answers.
 
     begin     read the newest manifest; finish the moves of every load that still has a staging
-              directory, and of the newest load; delete staging directories of decided loads
+              directory, and of the newest load; delete staging directories whose load number has
+              a manifest
     (write    Spark's tasks write files into staging/<n>-<uuid>/, synced and closed)
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; finish the moves; delete the staging directory
 
-`begin` need not look at every manifest: the loader that committed n + 1 had finished all moves up
-to n before it began, and a staging directory is deleted only after the last move of its load. So
-only the newest load, and loads with a staging directory, can have unfinished moves. If somebody
+`begin` need not look at every manifest. A loader begins load n + 1 only after it has finished all
+moves up to load n. A staging directory is deleted only after the last move of its load. So only the
+newest load, and loads with a staging directory, can have unfinished moves. If somebody
 deletes a file of an older load, that is not an unfinished move; a recount names that file
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
 more than the one before.
 
-Of each move the source is looked at first, then the target. If another loader moves the file
-between the two looks, this loader still finds it at the target. In the opposite order it could miss
-the file at both places.
+For each move, the loader looks first at the source, then at the target. If another loader moves the
+file between the two looks, this loader still finds the file at the target. In the opposite order it
+could miss the file at both places.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ def begin(topic: str) -> Steps[Manifest | None]:
 
 
 def _first(topic: str) -> Steps[list[int]]:
-    """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if it
-    has rows, but still no manifest."""
+    """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if the
+    topic has rows, but still no manifest."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return []
@@ -137,8 +138,8 @@ def read(topic: str, load: int) -> Steps[Manifest]:
 def commit(manifest: Manifest) -> Steps[bool]:
     """Commits a load whose files are staged. Returns False if another loader took the number.
 
-    Raises StateRefused, before any file is visible, when a staged file has another length than its
-    task wrote.
+    Raises StateRefused if the length of a staged file is not the length that its task wrote. Then
+    no file is visible yet.
     """
     wrong = yield from _wrong_length(manifest)
     taken = (yield from _winner(manifest)) if wrong else None
@@ -183,7 +184,7 @@ def settle(move: Move, source: int | None, target: int | None) -> Settle:
 
 
 def _decided(names: Sequence[str], newest: int) -> list[tuple[str, int, str]]:
-    """Staging directories of loads that have a manifest."""
+    """Staging directories whose load number has a manifest."""
     found = [(name, *parts) for name in names if (parts := layout.staging_of(name))]
     return [(name, load, uuid) for name, load, uuid in found if load <= newest]
 
@@ -197,7 +198,7 @@ def _wrong_length(manifest: Manifest) -> Steps[str]:
 
 
 def _winner(manifest: Manifest) -> Steps[str | None]:
-    """The uuid in the manifest of this number; None while there is no such manifest."""
+    """The uuid in the stored manifest of the same number; None if no such manifest is stored."""
     data: bytes | None = yield Read(manifest.path)
     return None if data is None else Manifest.from_json(data, manifest.path).uuid
 

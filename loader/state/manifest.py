@@ -22,20 +22,19 @@
       "audit": {"bucket_ms": 60000, "last": 9, "deltas": [... see audit_topic/delta.py ...], ...}
     }
 
-- `partitions` lists every partition of the topic: the offsets that this load took (first == end:
-  none), and `end`, where the next load begins. `below` identifies the last batch before `end`; the
-  next load first compares it with the log. So the newest manifest alone has the position of every
-  partition.
+- `partitions` lists every partition of the topic. This load took the offsets [`first`, `end`); the
+  next load begins at `end`. If the load took nothing, `first` and `end` are the same. `below`
+  identifies the last batch before `end`; the next load first compares it with the log. So the
+  newest manifest alone has the position of every partition.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
-- `columns` is the file that has the columns of the rows, and no rows. It is null if the schema is
+- `columns` names the file that has the columns of the rows, and no rows. It is null if the schema is
   that of the load before, because then the file is already there.
-- `side` names, oldest first, the files that together hold each table after this load: a snapshot
-  and the deltas after it. Of rows with the same key, the last one is valid
-  (loader/state/tables.py).
+- `side` lists the files of each table after this load, oldest first: a snapshot and the deltas
+  after it. If several rows have the same key, the last row is valid (loader/state/tables.py).
 - `audit` has the deltas of the tier HDFS, with the keys (HDFS, producer, epoch, number). The loader
-  publishes them after the commit, and can publish them again from here at any time. The first load
-  of an output takes an epoch above every epoch that its producer has published
+  publishes them after the commit, and can publish them again from the manifest at any time. The
+  first load of an output takes an epoch higher than every epoch that its producer has published
   (loader/audit_topic/feed.py); later loads keep that epoch.
 
 A recount reads this file as plain JSON. A file with another `format` is refused.

@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Asks for the length of a file in bytes, None if there is no such file."""
+    """Asks for the length of a file in bytes; the answer is None if there is no such file."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Asks for the content of a file, None if there is no such file."""
+    """Asks for the content of a file; the answer is None if there is no such file."""
 
     path: str
 

@@ -31,7 +31,7 @@ def write_table(
             sink,
             compression=compression,
             row_group_size=ROW_GROUP_ROWS,
-            store_schema=False,  # no Arrow schema in the file, so that all readers see the same
+            store_schema=False,  # without an Arrow schema, all readers see the same columns
             **_encodings(table.schema),
         )
     except BaseException:
@@ -51,8 +51,8 @@ def write_columns(store: Store, schema: pa.Schema, staged: str) -> None:
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Columns whose values rise from row to row are written as differences (delta encoding). This
-    takes a fraction of the bytes, and less time than a dictionary in which no value repeats."""
+    """Columns whose values rise from row to row are written as differences (delta encoding). If no
+    value repeats, delta encoding takes a fraction of a dictionary's bytes, and less time."""
     rising = [each.name for each in schema if each.name in RISING or types.is_timestamp(each.type)]
     return {
         "use_dictionary": [name for name in schema.names if name not in rising],

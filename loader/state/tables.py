@@ -2,12 +2,12 @@
 
     marks     partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names     agent, file -> host, path, from announcements
-    buckets   agent, bucket -> number of this output's last audit delta that counted it
+    buckets   agent, bucket -> number of this output's last audit delta that counted the bucket
 
 Each load writes its changes to a table as a Parquet file. Its manifest names that file under
-`side`, after the files of earlier loads. Of rows with the same key, the last one is valid. When a
-table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. All rows belong
-to the manifest's own source topic, whose ids are in the manifest.
+`side`, after the files of earlier loads. If several rows have the same key, the last row is valid.
+When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. All rows
+belong to the manifest's own source topic, whose ids are in the manifest.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """The tables after a manifest. Raises StateRefused if one of the tables' files is gone or
-    damaged."""
+    """The tables as the manifest's load left them. Raises StateRefused if one of the tables' files
+    is gone or damaged."""
     tables = Tables()
     if manifest is None:
         return tables

@@ -1,5 +1,5 @@
-"""Notes since when a file's announcement has been missing. There is one small file per (agent,
-file).
+"""Notes that say since when a file's announcement has been missing. There is one small file per
+(agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 

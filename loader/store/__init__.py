@@ -53,8 +53,8 @@ class Store(Output, Protocol):
         """
 
     def rename(self, source: str, target: str) -> bool:
-        """Moves a file durably and makes the directories. Returns False when the target exists or
-        the source does not; the caller then looks again."""
+        """Moves a file durably. Makes the target's directories if they are missing. Returns False
+        when the target exists or the source does not; the caller then looks again."""
 
     def replace(self, source: str, target: str) -> bool:
         """Moves a file durably over the target, which has the old content or the new one at any

@@ -2,7 +2,7 @@
 
 link(2) fails if the target exists, so a name can be created only once. A move links the new name,
 syncs the target's directory and unlinks the old name. After a crash in between, the file has both
-names; the next start of the loader then deletes the old one.
+names; then the next start of the loader deletes the old name.
 """
 
 from __future__ import annotations

@@ -4,13 +4,13 @@ which edits make it compatible.
 - `draft`: a schema that is being edited, and names for the places in it
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
   comes first. `edit`: one edit; `backward`, `forward`: the edits of each direction; `pieces`: types
-  and defaults for them
+  and defaults for these edits
 - `repair`: tries edits until the checker accepts the result
 - `report`: `advise`, which puts the advice together for people
 
-Everything here is pure. A schema is suggested only after it has been parsed from its text, and
-`compatibility.check` has accepted it against the same versions and at the same level as the
-author's own schema.
+Everything here is pure. Before a schema is suggested, it is parsed from its text, and
+`compatibility.check` must accept it. The versions and the level of this check are those with which
+the author's own schema was checked.
 """
 
 from skidway.schemas.advice.repair import Suggestion

@@ -1,4 +1,4 @@
-"""Edits of a new schema that cannot read what the old one wrote."""
+"""Edits that mend a new schema which cannot read what the old schema wrote."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from skidway.schemas.differences import type_name
 
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a new field that the old schema did not write: read it from an old field under another
-    name, or give it a default."""
+    """For a new field that the old schema does not have: give the field the name of an old field as
+    an alias, or give it a default."""
     name, field = place_name(new, fault.path), Draft(new).field_at(fault.path)
     former = _renamed_from(field, fault, new, old)
     if former is not None:

@@ -1,4 +1,4 @@
-"""Edits of a new schema whose datums the old one cannot read."""
+"""Edits that mend a new schema whose datums the old schema cannot read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from skidway.schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a removed field that the old schema still reads: keep the field. (A default in an earlier
-    version would help too, but is another edit.)"""
+    """For a removed field that the old schema still reads: keep the field. (A default for it in an
+    earlier version would help too, but an edit can only change the new schema.)"""
     lost = Draft(old).field_at(fault.path)
 
     def change(draft: Draft) -> None:
@@ -71,8 +71,8 @@ def former_name(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterato
 
 
 def leave_out(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For an old field whose aliases match several new fields: leave out those that do not have the
-    old field's own name."""
+    """For an old field whose aliases match several new fields: leave out the new fields that match
+    only an alias."""
     field = Draft(old).field_at(fault.path)
     gone = set(field.aliases) - {field.name}
 

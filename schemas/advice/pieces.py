@@ -24,7 +24,7 @@ def branches(avro: AvroType) -> tuple[AvroType, ...]:
 
 
 def union(types: Sequence[AvroType]) -> Union:
-    """A union of the types. Of two types with the same name, the first is kept."""
+    """A union of the types. If two types have the same name, the union has only the first."""
     named: dict[str, AvroType] = {}
     for each in (branch for avro in types for branch in branches(avro)):
         named.setdefault(each.name if isinstance(each, Named) else each.kind, each)

@@ -41,8 +41,8 @@ def repair(
 
 
 class _Search:
-    """Searches depth first. Of the edits that mend the first fault, the search first follows the
-    one that leaves the fewest faults."""
+    """Searches depth first. If several edits mend the first fault, the search first follows the
+    edit that leaves the fewest faults."""
 
     def __init__(
         self,

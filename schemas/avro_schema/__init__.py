@@ -7,9 +7,10 @@ schemas, because the registry keeps for ever every schema that it accepts. So na
 the same to a reader. A schema that references others is parsed with their `named_types`.
 
 A named type that refers to itself gives a graph with a cycle, so `Record.fields` is filled after
-the record is made. Bounds: `NESTING_MAX` levels, so that no schema can exhaust the stack, and
-`CHARACTERS_MAX`. tests/conformance/avro compares verdicts and texts with those of Apache Avro's
-Java parser, and lists where ours is stricter and why.
+the record is made. A schema has at most `NESTING_MAX` levels, so that no schema can exhaust the
+stack, and at most `CHARACTERS_MAX` characters. tests/conformance/avro compares our parser's
+verdicts and texts with those of Apache Avro's Java parser, and lists where ours is stricter and
+why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

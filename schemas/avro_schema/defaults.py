@@ -76,8 +76,8 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 class DefaultCheck:
-    """Checks the defaults of one schema, and bounds all of these checks together. The schema must
-    outlive this object.
+    """Checks the defaults of one schema. `STEPS_MAX` limits all these checks together. The schema
+    must outlive this object.
 
     Each value is checked against each type only once, because unions in unions would multiply the
     checks.
@@ -95,7 +95,8 @@ class DefaultCheck:
         return self._fault(avro, value)
 
     def _fault(self, avro: AvroType, value: Any) -> str | None:
-        pair = (id(avro), id(value))  # both live as long as the default that is checked
+        # While `of` checks a default, `avro` and `value` stay alive, so no id is used twice.
+        pair = (id(avro), id(value))
         if pair not in self._known:
             self._count(1 + (len(value) if isinstance(value, str) else 0))
             self._known[pair] = self._checked(avro, value)
@@ -144,7 +145,7 @@ class DefaultCheck:
                 fault = self._fault(each.type, value[each.name])
                 if fault:
                     return fault
-            elif not each.has_default:  # a default was checked where it was declared
+            elif not each.has_default:  # a field's own default is checked at its declaration
                 return f"field {each.name} is missing in {shown(value)}"
         return None
 

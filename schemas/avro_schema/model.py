@@ -110,7 +110,7 @@ class Map:
 
 @dataclass(slots=True, eq=False)
 class Union:
-    """One of several branches; never directly another union."""
+    """One of several branches. No branch is itself a union."""
 
     branches: tuple[AvroType, ...]
     kind: str = "union"

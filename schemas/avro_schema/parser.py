@@ -48,7 +48,7 @@ def parse(
     *,
     check_defaults: bool = True,
 ) -> AvroType:
-    """The schema in `text` (JSON text, or the value of such a text). Raises `SchemaInvalid`.
+    """The schema in `text`, which is a JSON text or its parsed value. Raises `SchemaInvalid`.
 
     `known`: the types, by full name, of the schemas that the text references (`named_types` gives
     them). The text may use these types and must not declare them again. `check_defaults` is false
@@ -118,8 +118,8 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """A type without a namespace that is referred to inside a namespace. As in Java, a record
-        is only found there after its declaration has ended."""
+        """Finds a type that has no namespace, for a reference from inside a namespace. As in Java,
+        such a reference finds a record only after the record's declaration has ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -177,7 +177,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # set before its fields are read: they may refer to it
+        self._names[name] = made  # before the fields are read, which may refer to this record
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True

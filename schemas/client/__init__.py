@@ -2,15 +2,15 @@
 
 The client sends few requests: the schema of an id never changes, so the client caches it. Each call
 tries every URL, at most `ROUNDS_MAX` times with growing pauses in between, and then raises
-`RegistryUnreachable`. A try waits at most `timeout_s` for the connection, for each part of the
-answer's head, and for its body. A final refusal raises `RegistryRefused` at once. Safe to use from
-several threads.
+`RegistryUnreachable`. A try waits at most `timeout_s` for the connection, then for each part of the
+answer's head, then for the answer's body. A final refusal raises `RegistryRefused` at once. The
+client is safe to use from several threads.
 
-Reading order: `security` (credentials and trusted authorities), `settings` (the same, as settings
-of programs), `transport` (one request and its retries), `answers` (turns JSON documents into
-values), `resolution` (schemas together with the schemas that they reference), `registry_client`
-(the requests of programs), `administration` (the requests of operators: delete, levels, modes,
-import).
+Reading order: `security` (credentials and trusted authorities), `settings` (the names under which
+programs set credentials and authorities), `transport` (one request and its retries), `answers`
+(turns JSON documents into values), `resolution` (schemas together with the schemas that they
+reference), `registry_client` (the requests of programs), `administration` (the requests of
+operators: delete, levels, modes, import).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ LOOKS_MAX: Final = 5
 class RegistryAdministration(RegistryClient):
     """`RegistryClient`, with the requests that change or move a whole registry.
 
-    No answer is cached. If the subject is None, a method concerns the setting for all subjects that
-    have none of their own.
+    No answer is cached. If a method gets None as the subject, it reads or changes the global
+    setting, which applies to all subjects without a setting of their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
@@ -102,7 +102,7 @@ class RegistryAdministration(RegistryClient):
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
-        """Sets the configuration; the key of the level is `compatibility` here."""
+        """Sets the configuration. Here the level's key is `compatibility`, unlike in `level`."""
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:

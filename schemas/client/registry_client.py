@@ -149,8 +149,8 @@ class RegistryClient:
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
-        """Answers from the cache if it can, because these answers never change. The cache drops the
-        least recently used answers."""
+        """Asks only if the cache has no answer for the key; the cached answers never change. The
+        cache drops the least recently used answers."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -20,7 +20,7 @@ class Security:
     too.
     """
 
-    user_info: str | None = field(default=None, repr=False)  # repr=False keeps it out of logs
+    user_info: str | None = field(default=None, repr=False)  # keeps the password out of logs
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None

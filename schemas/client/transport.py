@@ -63,8 +63,8 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. It sends each request once; `Requests` sends it again if
-    it fails.
+    """Keeps a connection to each registry. It sends each request once; if a request fails,
+    `Requests` sends it again.
 
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
@@ -98,7 +98,8 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        if answer.status < http.HTTPStatus.OK:  # the next request would get the final answer
+        # After an interim answer, the next request would get this request's final answer.
+        if answer.status < http.HTTPStatus.OK:
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
         content = self._body_of(answer)

@@ -12,21 +12,21 @@ them):
                rare form
 
 A bad row or datum is set apart with its index and reason; the others are processed. Whatever the
-input bytes are, the codec does not panic or hang, and takes memory only in proportion to their
-number (`skidway.schemas.bounds`).
+input bytes are, the codec does not panic or hang. It takes memory only in proportion to the number
+of input bytes (`skidway.schemas.bounds`).
 
 Reading order:
 
     codec       `Codec`: the codec of one schema, which chooses the path and sets bad rows apart
     arrow       the Arrow type of each Avro type
-    conform     brings columns to exactly these types before encoding; faults: finds bad rows
+    conform     brings columns to exactly their Arrow types before encoding; faults: finds bad rows
     fast_path   encodes flat records with pyruhvro
     writing     encodes columns into datums; decimals: converts decimals in both directions
     cursor      the position reached in each datum of a chunk; reading: decodes datums into columns;
                 items: finds where the items of arrays and maps begin
     rows        decodes one datum at a time
     datum_reader   `DatumReader`: decodes datums of a writer's schema into columns of a reader's;
-                   resolution: Avro's rules for that; promotion: Avro's rules for single types
+                   resolution: Avro's rules for a pair of schemas; promotion: for a pair of types
     text        checks UTF-8 and keys of whole columns; spreading: puts rows back into their places
     times       checks times of day
     metrics     the codec's counters

@@ -53,9 +53,9 @@ COLUMNS_MAX: Final = 10_000
 """A record and the records inside it have at most this many fields together. Without this limit,
 types that refer to types by name could multiply the fields."""
 FIXED_BYTES_MAX: Final = 64
-"""Size of the largest fixed (SHA-512) that gets a column of fixed size. Such a column has the bytes
-of a fixed even for a null, so without this limit one byte of a datum could claim as many bytes as a
-large fixed has."""
+"""Size of the largest fixed (SHA-512) that gets a column of fixed size. In such a column, even a
+null takes the bytes of a whole value. Without this limit, one byte of a datum could claim as many
+bytes as a large fixed has."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -179,8 +179,8 @@ def column_bytes(arrow: pa.DataType) -> int:
 
 
 def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
-    """The number of columns of a type with all types inside it. The columns of each record are
-    computed once. A record inside itself counts as one column."""
+    """The number of columns that a type and all types inside it take together. The columns of each
+    record are computed once. A record inside itself counts as one column."""
     if isinstance(avro, Union):
         return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
     if isinstance(avro, Array):
@@ -200,7 +200,8 @@ def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    inside = (*outer, record.name)  # through names, only records nest deeper than their text
+    # Counts only records: a type can nest deeper than the schema's text only by a record's name.
+    inside = (*outer, record.name)
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
         for each in record.fields

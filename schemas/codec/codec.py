@@ -46,7 +46,7 @@ class Decoded:
     """The rows of a chunk of datums, and the refused datums.
 
     batch: the rows of the good datums, in order; it has one row for each true in `good`. good: for
-    each datum, whether it was decoded. refused: (index, reason) of the others, in order.
+    each datum, whether it was decoded. refused: (index, reason) of the other datums, in order.
     """
 
     batch: pa.RecordBatch
@@ -195,8 +195,8 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """The indexes between parts of at most `ITEMS_BYTES_MAX` bytes; each part has at least one
-    datum."""
+    """The indexes at which datums are cut into parts of at most `ITEMS_BYTES_MAX` bytes. Each part
+    has at least one datum, even a longer one."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

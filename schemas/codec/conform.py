@@ -1,9 +1,9 @@
 """Brings columns to exactly the types of a schema before they are encoded, and finds bad rows.
 
-Only lossless conversions are made: from dictionary and large or view strings, from binary to string
-if it is UTF-8, from narrower to wider integers, of timestamps between zones and to finer units. A
-column of another kind is refused as a whole (`ColumnsRefused`: the caller's mistake). A value that
-does not fit is a fault of its row (a mistake in the data).
+Only lossless conversions are made. Dictionaries, large strings and string views become strings, and
+so do binary values that are UTF-8. Integers may become wider. Timestamps may change their zone, and
+may get a finer unit. A column of another kind is refused as a whole (`ColumnsRefused`: the caller's
+mistake). A value that does not fit is a fault of its row (a mistake in the data).
 """
 
 from __future__ import annotations

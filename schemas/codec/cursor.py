@@ -69,8 +69,8 @@ class Chunk:
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """The slices of the data from `starts` to `ends`. Starts and ends alternate as the offsets
-        of one array, so every other element is taken."""
+        """The slices of the data from `starts` to `ends`. First makes an array whose offsets are
+        starts and ends in turn; every other element of this array is one of the slices."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
@@ -115,7 +115,7 @@ class Cursor:
             self.at[mask] = self.end[mask] = self.chunk.sink
 
     def finish(self) -> None:
-        """Marks all datums as bad whose positions are not exactly at their end."""
+        """Marks a datum as bad if its position is not exactly at its end."""
         self.fail((self.at != self.end) & ~self.bad)
 
     def byte(self) -> Bytes:
@@ -140,8 +140,8 @@ class Cursor:
         return found
 
     def number(self) -> Ints:
-        """Reads a zigzag varint of each datum. Marks datums as bad whose varint has more than 64
-        bits."""
+        """Reads a zigzag varint of each datum. If a varint has more than 64 bits, its datum is
+        marked as bad."""
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
@@ -152,8 +152,8 @@ class Cursor:
         return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
 
     def length(self) -> Ints:
-        """Reads a length of each datum. A length that exceeds the datum marks it as bad and reads
-        as zero."""
+        """Reads a length of each datum. If the length exceeds the rest of the datum, the datum is
+        marked as bad, and the length reads as zero."""
         found = self.number()
         wrong = (found < 0) | (found > self.end - self.at)
         if wrong.any():
@@ -162,8 +162,8 @@ class Cursor:
         return found
 
     def index(self, count: int) -> Ints:
-        """Reads the number of a branch or symbol. A number that is not below `count` marks the
-        datum as bad and reads as zero."""
+        """Reads the number of a branch or symbol. If the number is not below `count`, the datum is
+        marked as bad, and the number reads as zero."""
         found = self.number()
         wrong = (found < 0) | (found >= count)
         if wrong.any():
@@ -189,7 +189,7 @@ class Cursor:
             self._longest_numbers(rows[longer], begin[longer], value[longer], raw)
 
     def _longest_numbers(self, rows: Ints, begin: Ints, value: Words, raw: Words) -> None:
-        """Reads varints of nine and ten bytes; 64 bits take no more."""
+        """Reads varints of nine and ten bytes; a number of 64 bits takes at most ten."""
         data = self.chunk.data
         ninth = data.take(begin + 8, mode="clip").astype(np.uint64)
         tenth = data.take(begin + 9, mode="clip").astype(np.uint64)

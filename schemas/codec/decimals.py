@@ -28,8 +28,8 @@ def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa
 
 
 def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
-    """The bytes of all decimals, and the length of each. `array` has no nulls; `size` is that of
-    the fixed."""
+    """The bytes of all decimals, and the length of each. `array` has no nulls. `size` is the size
+    of the fixed type, or None for the type bytes."""
     width = array.type.bit_width // 8
     raw = np.frombuffer(array.buffers()[1], np.uint8)
     matrix = raw[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)

@@ -2,11 +2,11 @@
 
 pyruhvro only gets records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
-Other types are mapped to these where the bytes are the same: int, date, times and timestamps are
-longs, bytes become strings whose content is not checked, an enum becomes the number of its symbol,
-a record inside a record becomes its fields. All other records (with arrays, maps, fixed, nullable
-records, null) go to `skidway.schemas.codec.writing`. A batch that raises `NotProven` goes there as
-well.
+A column of another type is turned into a column of one of these types if the datums' bytes stay the
+same: int, date, times and timestamps become longs, bytes become strings whose content is not
+checked, an enum becomes the number of its symbol, a record inside a record becomes its fields. All
+other records (with arrays, maps, fixed, nullable records, null) go to
+`skidway.schemas.codec.writing`. A batch for which the fast path raises `NotProven` also goes there.
 
 Datums are decoded by `skidway.schemas.codec.reading` alone.
 """

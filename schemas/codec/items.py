@@ -1,11 +1,10 @@
 """Finds where the items of arrays and maps begin, for all rows of a chunk at once.
 
-The position of an item is known only after the item before it has been passed. Numbers are found by
-the bytes that end them, in one look over the whole chunk. The places of items of a fixed size are
-computed. Items of other types are passed in rounds: the first items of all rows together, then the
-second items, and so on. Blocks are passed in rounds too. Rounds only pay while many rows take part.
-Once fewer than `ROWS_MIN` rows have items or blocks left, the reader of single datums takes these
-rows.
+An item begins where the item before it ends. Numbers are found by their last bytes, in one look
+over the whole chunk. The places of items of a fixed size are computed. Items of other types are
+skipped in rounds: the first items of all rows together, then the second items, and so on. Blocks
+are skipped in rounds too. Rounds are worth their cost only while many rows take part. When fewer
+than `ROWS_MIN` rows have items or blocks left, the reader of single datums takes these rows.
 
 No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
 items may claim no more memory than `skidway.schemas.bounds` allows.
@@ -29,8 +28,8 @@ ROWS_MIN: Final = 32
 """Least number of rows for which one more round of items costs less than reading the rows' datums
 one by one."""
 EMPTY_ITEMS_FEW: Final = 32
-"""A block may have at most this many items without bytes here; a datum with more such items is read
-by itself."""
+"""Here a block may have at most this many items that take no bytes; if a block has more, its datum
+is read by itself."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
@@ -74,8 +73,8 @@ def locator(
 
 
 Blocks = list[tuple[Ints, Ints, Ints]]
-"""For each round of blocks: the rows that have a block, the number of its items, and where these
-begin."""
+"""For each round of blocks: the rows that have a block, the number of items in each block, and
+where the items begin."""
 
 
 class _Blocks:
@@ -104,7 +103,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # this comes before memory is allocated for their items
+                part.fail(counts > 1)  # so early that no memory is allocated for the rows' items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -185,7 +184,7 @@ def _ranks(counts: Ints) -> Ints:
 
 
 def _numbers(cursor: Cursor, counts: Ints) -> Ints:
-    """Finds numbers: each begins after the byte that ends the number before."""
+    """Finds numbers: each number begins after the last byte of the previous number."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
     last = np.minimum(first + counts, len(stops)) - 1  # the padding ends the last number
@@ -230,7 +229,7 @@ def _fixed_size(avro: AvroType) -> int | None:
 
 
 def _is_arithmetic(avro: AvroType) -> bool:
-    """Whether the items of an array are found without passing them one by one."""
+    """Whether the places of an array's items can be found without skipping item after item."""
     return avro.kind in _NUMBERS or _fixed_size(avro) is not None
 
 

@@ -2,9 +2,10 @@
 becomes a Python object.
 
 The schema is compiled into readers once. A reader moves a cursor over the values of one type and
-returns the column of that type. Where rows differ (in the branch of a union, or because only some
-arrays are empty), a selection of the rows is read separately and then merged again. Items of arrays
-and maps are first located (`skidway.schemas.codec.items`), then read like rows of their own.
+returns the column of that type. If rows differ (they have different branches of a union, or only
+some of them have an empty array), a selection of the rows is read separately and then merged again.
+Items of arrays and maps are first located (`skidway.schemas.codec.items`), then read like rows of
+their own.
 
 A row is marked bad when its bytes are no datum, and also when they have a rare form that is left to
 `rows`: many more items or blocks than most rows have, or decimals with padding. `rows` decides
@@ -206,8 +207,8 @@ def _after_branch(cursor: Cursor, inner: Reader) -> pa.Array:
 
 
 def _members(union: Union, arrow: pa.StructType) -> Reader:
-    """Reads the rows of each branch separately. In the rows of one branch, the members of the
-    others are null."""
+    """Reads the rows of each branch separately. In the rows of one branch, the members of the other
+    branches are null."""
     places = branches_of(union)
     readers = [
         reader_of(union.branches[at], field.type) for at, field in zip(places, arrow, strict=True)

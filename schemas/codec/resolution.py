@@ -4,9 +4,10 @@ The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice
 
 - In a reader's union, a branch of the same type comes before one that needs a promotion, as in Avro
   Java: an int stays an int if the union has both float and int.
-- Logical types keep their values, not their numbers: a timestamp in milliseconds becomes the same
-  moment in microseconds, a decimal the same number with another scale, and a row whose value would
-  lose something is set apart. Between other logical types the bare numbers are kept.
+- Between two timestamps, two times of day or two decimals, the value is kept, not the bare number:
+  a timestamp in milliseconds becomes the same moment in microseconds, and a decimal becomes the
+  same value with another scale. A row whose value would lose something is set apart. Between other
+  logical types, the bare number is kept.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)
@@ -150,7 +151,7 @@ def _map(writer: Map, reader: Map, path: str) -> Step:
 
 
 def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
-    """The offsets, which begin at zero, and the row of each item."""
+    """The column's offsets, shifted so that the first one is zero, and the row of each item."""
     offsets = np.asarray(column.offsets)
     return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
 
@@ -283,7 +284,8 @@ def _has_null(avro: AvroType) -> bool:
 
 
 def _where(mask: Mask, inside: Mask) -> Mask:
-    """`inside`, a mask over the rows of `mask`, as a mask over all rows."""
+    """Turns `inside`, a mask over only those rows where `mask` is true, into a mask over all
+    rows."""
     every = np.zeros(len(mask), bool)
     every[np.flatnonzero(mask)[inside]] = True
     return every

@@ -4,7 +4,7 @@ proven.
 It tells good datums from bad ones, and gives the reason for each bad one. fastavro gets the schema
 without logical types: dates, times and timestamps are read as numbers, which Arrow converts for
 whole columns and without the limits of Python's own dates. A value of a union is wrapped with the
-name of its branch, `{"member1": value}`, as a struct column takes it.
+name of its branch, `{"member1": value}`, because this is the form that a struct column takes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""The errors for a bad default: from `default_value`, or from Arrow when it gets the result."""
+"""The errors that a bad default causes: in `default_value`, or when Arrow gets the value."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:
@@ -126,8 +126,8 @@ def default_value(avro: AvroType, value: Any) -> Any:
 
 
 def _default_member(union: Union, value: Any) -> Any:
-    """The value as a value of the first branch that it fits, as the specification demands for
-    defaults."""
+    """The default `value` as a value of the first branch that it fits. The specification demands
+    the first such branch."""
     if value is None:
         return None
     for number, at in enumerate(branches_of(union)):

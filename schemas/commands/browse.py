@@ -100,7 +100,7 @@ def deleted_versions(client: RegistryAdministration) -> list[Registered]:
 
 
 def live_numbers(client: RegistryAdministration, subject: str) -> set[int]:
-    """The versions of a subject that are not deleted; empty if the subject does not exist."""
+    """The subject's versions that are not deleted; empty if the subject does not exist."""
     try:
         return set(client.versions(subject))
     except RegistryRefused as refused:

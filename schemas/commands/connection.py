@@ -44,11 +44,11 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name. If they name none, the registry that the environment or
-    the profile names. If these name none either, the registry in the file in /etc.
+    """The registry that the options name. If no option names one, the registry that the environment
+    or the profile names. If none of them names one, the registry in the file in /etc.
 
-    The credentials come from the environment and the profile if these name a registry, otherwise
-    from the file. Raises `ConfigurationRefused`.
+    If the environment or the profile names a registry, the credentials come from the environment
+    and the profile; otherwise, they come from the file. Raises `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:

@@ -66,7 +66,7 @@ def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
         if refused.status != INCOMPATIBLE:
             raise
         why = verdict(client, asked, None)
-        if why.is_good:  # the schema is compatible by now, but not registered
+        if why.is_good:  # meanwhile the schema became compatible, but it is not registered
             raise
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)
@@ -155,8 +155,8 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Refuses an unknown subject. The registry finds every schema compatible with an unknown
-    subject, so without this the check of a mistyped name would pass."""
+    """Refuses an unknown subject. For an unknown subject, the registry calls every schema
+    compatible. So without this refusal, the check of a mistyped name would pass."""
     try:
         client.versions(subject)
     except RegistryRefused as refused:

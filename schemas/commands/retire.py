@@ -109,8 +109,8 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
-    """The versions that the arguments name, ascending: the live ones, and the softly deleted
-    ones."""
+    """The versions that the arguments name, as two ascending lists: the live versions, then the
+    softly deleted ones."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)
     if args.version is not None:

@@ -1,5 +1,5 @@
-"""Says whether a schema is compatible, why not, and which schema would be: for people and
-programs."""
+"""Says whether a schema is compatible. If not, says why, and which schema would be compatible. The
+answers are for people and programs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.compatibility import Level
 
 Version = int | str | None
-"""A version's number, or `latest`. None means every version that the level demands, as for a
-registration."""
+"""A version's number, or `latest`. None means all the versions with which the level demands a
+comparison when a schema is registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _advice(
     version: Version,
 ) -> Advice | None:
     """Our own advice. None if our check finds no fault (the registry has a rule that we do not
-    have), or if it cannot read an earlier version."""
+    have), or if our check cannot read an earlier version."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:

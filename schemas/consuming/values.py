@@ -106,8 +106,9 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: bytes as text, or as base64 under a name with `_base64`, so
-    that no reader has to guess; times as RFC 3339, decimals as text."""
+    """The value in a form that JSON can hold. Bytes become text, or base64 under a name that ends
+    with `_base64`, so that no reader has to guess. Times become text as in RFC 3339, and decimals
+    become text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):

@@ -121,8 +121,8 @@ def only(contents: Contents, subjects: Iterable[str]) -> Contents:
 def _place(
     version: StoredVersion, known: Mapping[Key, StoredVersion], done: dict[Key, StoredVersion]
 ) -> None:
-    """Puts into `done` the versions that the version references, directly and through others, then
-    the version itself. Iterative, because chains of references may be long."""
+    """Adds `version` to `done`. Before that, adds all versions that it references, directly or
+    through others. Iterative, because chains of references may be long."""
     stack: list[tuple[StoredVersion, bool]] = [(version, False)]
     open_now: set[Key] = set()
     while stack:

@@ -20,8 +20,8 @@ IMPORT: Final = "IMPORT"
 READWRITE: Final = "READWRITE"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
-"""For a moment this subject uses the highest id of the dump, so that the registry never assigns an
-id of the dump again."""
+"""For a moment, a version of this subject has the highest id of the dump. So the registry never
+assigns an id of the dump again."""
 
 Tell = Callable[[int, int], None]
 """A function that is called with the number of steps that are done, and the number of all steps."""
@@ -31,8 +31,8 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     """Everything that the registry lists. Raises the client's errors.
 
     The first request lists the deleted versions too, the second only the live ones. If a version is
-    added or deleted in between, what the second answer says is used. The level or mode of a subject
-    without versions is not listed.
+    added or deleted between the two requests, the second answer decides. The level or mode of a
+    subject without versions is not listed.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -94,8 +94,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to what it was before this restore. If it was IMPORT, an interrupted restore
-    had left it set, so the mode is reset instead."""
+    """Sets a mode back to what it was before this restore. If the mode was IMPORT already, an
+    earlier restore was interrupted and had left it set; so the mode is reset instead."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -106,8 +106,8 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
 
 
 def _reset_mode(client: RegistryAdministration, subject: str) -> None:
-    """Removes a subject's mode. Older registries have removed it already, with the subject's last
-    live version."""
+    """Removes a subject's mode. An older registry removed the mode already, together with the
+    subject's last live version."""
     try:
         client.reset_mode(subject)
     except RegistryRefused as refused:
@@ -128,7 +128,7 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     if level is not None:
         found.levels[subject] = level
     if subject is not None and mode == READONLY_OVERRIDE:
-        return  # this global mode hides the subject's own mode
+        return  # READONLY_OVERRIDE, a global mode, hides the subject's own mode
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -27,8 +27,8 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore, in this order. `reserve`: the registry must never again assign an id
-    up to this one."""
+    """The steps of a restore, in this order. `reserve`: an id; the registry must never again assign
+    this id or a lower one."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -167,8 +167,8 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """A value that is the same for all spellings of a schema. For a text that is no JSON
-    (Protobuf), this is the text itself."""
+    """A value that is the same for all spellings of a schema. If the text is not JSON (Protobuf),
+    the value is the text itself."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

@@ -46,8 +46,8 @@ class LineReader(Protocol):
     """Reads the lines of one file, in order."""
 
     typed: bool
-    """Whether the format gives values their types; otherwise all values are texts, whose types are
-    guessed."""
+    """Whether the format gives values their types. If it does not, all values are texts, and their
+    types are guessed."""
 
     def values(self, line: str) -> dict[str, Any] | None:
         """The values by name; None for a line that is no record (a header). Raises `Unfit`."""
@@ -203,8 +203,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter with which most lines have as many columns as the first line, and at least two;
-    "" if there is none."""
+    """The delimiter that divides most lines into as many columns as the first line, and the first
+    line into at least two. "" if no delimiter does."""
     best, most = "", len(lines) / 2
     for delimiter in DELIMITERS:
         counts = [len(row) for row in _rows(lines, delimiter)]

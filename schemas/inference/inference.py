@@ -64,7 +64,7 @@ def infer(
 ) -> Inference:
     """Proposes a schema for these lines (`read_lines` gives them). `name`: the name of the record.
 
-    `kind`: the format of the lines; if it is None, it is detected from the first lines. Raises
+    `kind`: the format of the lines; with None, the format is detected from the first lines. Raises
     `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
     """
     stream = iter(lines)

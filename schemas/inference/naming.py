@@ -15,7 +15,7 @@ def avro_name(text: str) -> str:
 
 
 def avro_names(texts: Iterable[str]) -> dict[str, str]:
-    """A valid name for each text, each name only once. A text that is a valid name stays as it
+    """For each text, a valid name that no other text gets. A text that is a valid name stays as it
     is."""
     texts = [*texts]
     taken = {text for text in texts if avro_name(text) == text}

@@ -1,5 +1,5 @@
-"""Turns a shape into an Avro schema that accepts the lines which were read, and no more than it has
-to accept for that."""
+"""Turns a shape into an Avro schema that accepts the lines which were read, and as little else as
+possible."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Proposal:
         return {"type": "record", "name": self._free(name), "fields": fields}
 
     def _is_sparse(self, member: Shape, record: Shape) -> bool:
-        """Whether some values of the record lack the member, although each line has it."""
+        """Whether some occurrences of the record lack the member, even if every line has the member
+        somewhere."""
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
@@ -93,7 +94,7 @@ def _kinds(shape: Shape, *, instants: bool) -> list[str]:
     """The types that the values need, merged: at most one type of number and one type of time."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
-    kinds -= set(numbers[:-1])  # the widest type holds the others
+    kinds -= set(numbers[:-1])  # the widest type can hold the numbers of the other types
     times = kinds & set(INSTANTS)
     if times:
         kinds -= times

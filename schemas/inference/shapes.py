@@ -54,7 +54,8 @@ class Shape:
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object's names are data. Then its only member, "", is the shape of all values."""
+    """Whether the object's names are data. If they are, its only member has the name "" and is the
+    shape of all values."""
     items: Shape | None = None
     is_root: bool = False
     """Whether the place is a whole line, which is always a record and never a map."""
@@ -78,8 +79,9 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this one. Both places may be in the same lines, so
-        the result has the larger of the two numbers of lines, which is a lower bound."""
+        """Merges the shape of another place into this one. The same lines may have both places. So
+        the result gets the larger of the two numbers of lines, and the true number may be
+        higher."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count

@@ -16,16 +16,16 @@ mark that it put into the node. A registry writes no more entries if the log was
 ran (a restored backup), or if the log has a gap.
 
 Reads are answered from memory, which follows the log by a watch on the node of the next number.
-While ZooKeeper is unreachable, the registry still answers reads, and the registration of a schema
-that its subject already has; it answers other writes with 503. If a read finds nothing, the
-registry asks ZooKeeper once for newer entries before it answers 404. While ZooKeeper is
-unreachable, it answers 503 instead of 404, because another registry may have written what the
-client asks for, and a client takes a 404 as final.
+While ZooKeeper is unreachable, the registry still answers reads. It also still answers a
+registration if the subject already has the schema; it answers all other writes with 503. If a read
+finds nothing, the registry asks ZooKeeper once for newer entries before it answers 404. While
+ZooKeeper is unreachable, the registry answers 503 instead of 404: another registry may have written
+what the client asks for, and a client takes a 404 as final.
 
 Ids come from the log alone. The next id is the highest plus one, so there are gaps only where an
 import (mode IMPORT) brought ids of another registry. An id that had a schema never gets another
-schema. A reference is stored with the id of the schema that it meant when it was made, so every
-schema stays readable, whatever is deleted.
+schema. A reference is stored with the id of the schema that the reference meant when it was made,
+so every schema stays readable, whatever is deleted.
 
 Reading order: `refusals` (every error, with its codes), `kept` (a schema under its id), `modes`,
 `changes` (the log's entries), `parsed` (a cache of schemas as types), `state` (the state after the
@@ -35,5 +35,5 @@ that follows the log), `rest/` (HTTP), `passwords` and `authentication` (who may
 `listeners` and `server` (sockets, TLS, and the limits of a connection), `settings`, `program`.
 
 Not here: JSON Schema and Protobuf, contexts other than the default one, metadata and rules of
-schemas, associations (a request for these gets a 404, which every client accepts).
+schemas, associations (a request for associations gets a 404, which every client accepts).
 """

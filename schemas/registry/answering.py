@@ -17,7 +17,7 @@ class MustWait(Exception):
 
 
 class Registry(Protocol):
-    """Answers requests: the store, or its memory."""
+    """An object that answers requests: the store, or the store's memory."""
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
         """The answer. Raises refusals."""

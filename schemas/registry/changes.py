@@ -1,7 +1,7 @@
 """The entries of the registry's log: one change each, as JSON.
 
-Unknown keys are ignored, and entries of unknown kinds are refused, because an older registry must
-not misread an entry of a newer one. So all registries must be upgraded before an entry may have a
+Unknown keys are ignored. Entries of unknown kinds are refused, because an older registry must not
+misread what a newer registry wrote. So all registries must be upgraded before an entry may have a
 new kind, or a new key that changes the entry's meaning.
 """
 
@@ -99,8 +99,8 @@ def encode(entry: LoggedChange) -> bytes:
 
 
 def decode(content: bytes, number: int) -> LoggedChange:
-    """Reads the entry of that number. Raises `StateRefused` for an entry that this version cannot
-    read."""
+    """Reads the entry of that number. Raises `StateRefused` for an entry that this version of the
+    program cannot read."""
     try:
         document = json.loads(content)
         read = _READERS[document["change"]]

@@ -11,13 +11,13 @@ class Mode(Enum):
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """READONLY for every subject, whatever the subject's own mode is. Has this meaning only when it
-    is set for all subjects."""
+    """READONLY for every subject, whatever the subject's own mode is. The mode overrides the
+    subjects' own modes only when it is set for all subjects."""
     IMPORT = "IMPORT"
     """Clients import schemas from another registry, with their ids and versions."""
     FORWARD = "FORWARD"
-    """IMPORT for a registry that another registry feeds continuously; the rules are those of
-    IMPORT."""
+    """Like IMPORT, with the same rules, but for a registry that another registry feeds
+    continuously."""
 
     @property
     def is_read_only(self) -> bool:

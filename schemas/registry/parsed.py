@@ -31,7 +31,8 @@ class Parsed:
     known: Mapping[str, Named]
 
     def canonical(self, *, normalize: bool = False) -> str:
-        """The text in which the schema is stored; it only names the types of referenced schemas."""
+        """The text in which the schema is stored. The text names the types of referenced schemas,
+        and does not declare them."""
         return canonical(self.avro, self.known, normalize=normalize)
 
     def inlined(self) -> str:
@@ -55,8 +56,8 @@ class ParsedSchemas:
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:
-        """The type of a stored schema. Raises `SchemaInvalid` if this version cannot read the
-        schema."""
+        """The type of a stored schema. Raises `SchemaInvalid` if this version of the program cannot
+        read the schema."""
         with self._lock:
             if kept.id in self._parsed:
                 self._parsed.move_to_end(kept.id)

@@ -109,7 +109,7 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def remember(self, name: str, password: str) -> bool:
-        """Whether this password was already found right. Fast."""
+        """Whether this password was found right before, and is still remembered. Fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()

@@ -27,8 +27,8 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """The subject does not exist, or it has only softly deleted versions, which the request leaves
-    out."""
+    """The subject does not exist, or it has only softly deleted versions and the request does not
+    ask for deleted ones."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 

@@ -1,8 +1,8 @@
 """The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
 
 uvicorn waits for ever for the head of a request, and for a client that does not read its answer;
-its own refusals are plain text. Here a head must arrive within `HEAD_WITHIN_S`, a client must read
-some of its answer at least once in `HEAD_WITHIN_S`, there are at most `CONNECTIONS_MAX`
+uvicorn's own refusals are plain text. Here a head must arrive within `HEAD_WITHIN_S`, a client must
+read some of its answer at least once in `HEAD_WITHIN_S`, there are at most `CONNECTIONS_MAX`
 connections, and every refusal has the registry's form.
 """
 
@@ -31,8 +31,8 @@ from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
 HEAD_WITHIN_S: Final = 10.0
-"""Longest time from the start of the connection to the end of the request's head. On a kept
-connection, `KEEP_ALIVE_S` are added."""
+"""Longest time in seconds from the start of the connection to the end of the request's head. If the
+connection is kept open for a further request, `KEEP_ALIVE_S` is added."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0
@@ -67,7 +67,7 @@ class Protocol(H11Protocol):
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
 
     def send_400_response(self, msg: str) -> None:
-        """Answers bytes that are not HTTP with an error in the registry's form."""
+        """Answers with an error in the registry's form if the received bytes are not HTTP."""
         status = http.HTTPStatus.BAD_REQUEST
         document = {"error_code": status.value, "message": msg}
         content = json.dumps(document).encode()
@@ -204,8 +204,8 @@ async def _serve(
 
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
-    """Reads the certificate again when its file changes, for new connections. A bad certificate
-    changes nothing."""
+    """Reads the certificate again when its file changes; new connections then use the new
+    certificate. A bad certificate changes nothing."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)
@@ -213,7 +213,7 @@ async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
             stamp = tls.stamp()
             if stamp != known:
                 known = stamp
-                tls.context()  # tests the files before the context in use gets them
+                tls.context()  # tests the files first, because `context` is in use
                 tls.load(context)
                 _log.info("registry_certificate_read", certificate=str(tls.certificate))
         except (OSError, SkidwayError) as error:

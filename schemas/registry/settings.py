@@ -1,5 +1,5 @@
-"""Settings of `skidway registry run`. Settings that Confluent's registry also has have Confluent's
-names."""
+"""Settings of `skidway registry run`. If Confluent's registry has the same setting, ours has
+Confluent's name."""
 
 from __future__ import annotations
 

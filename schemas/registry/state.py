@@ -113,7 +113,8 @@ class RegistryState:
         return self._kept[schema_id]
 
     def ids_of_guid(self, guid: str) -> list[int]:
-        """The ids in use of the schema with this guid, ascending. Raises `NotFound`."""
+        """The ids of the schema with this guid, ascending; only ids that a version uses. Raises
+        `NotFound`."""
         found = [each for each in self._guids.get(guid.lower(), ()) if self._uses.get(each)]
         if not found:
             raise schema_not_found(guid)
@@ -132,8 +133,8 @@ class RegistryState:
         """The ids of the schemas that reference this version, ascending. Only schemas that a live
         version uses are included.
 
-        As long as there are such schemas, this version cannot change, so all of these references
-        mean the same schema.
+        As long as such a schema exists, this version cannot change. So all references to this
+        version mean the same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)
@@ -171,7 +172,7 @@ class RegistryState:
         return found
 
     def live(self, subject: str) -> list[Version]:
-        """Versions of a subject that are not deleted; empty if the subject does not exist."""
+        """The subject's versions that are not deleted; empty if the subject does not exist."""
         known = self.subjects.get(subject)
         return [] if known is None else known.live()
 

@@ -239,8 +239,8 @@ class Store:
         return created
 
     def _refuse_if_cut(self) -> None:
-        """Refuses a log that was set back. Entries must never vanish or change: after lost entries,
-        a write would use their ids again."""
+        """Refuses a log that was set back. Entries must never vanish or change: if entries were
+        lost, later writes would use the ids of the lost entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
         self._entries.sync()  # a server that lags behind knows less than we do
@@ -285,7 +285,7 @@ class Store:
     def _follow(self) -> None:
         while True:
             self._wake.clear()
-            if self._closed:  # read after `clear`, so that the wake of `close` is never lost
+            if self._closed:  # read after `clear`, so that no wake from `close` is lost
                 return
             try:
                 if self.connected:  # otherwise the follower waits until the session is back

@@ -41,7 +41,7 @@ class ZookeeperLog:
 
     def read(self, first: int, count: int) -> list[bytes]:
         """At most `count` entries from number `first` on, up to the first entry that does not
-        exist. All are requested at once."""
+        exist. All `count` entries are requested at once."""
         get = self._coordinator.client.get_async
         pending = [get(_path(number)) for number in range(first, first + count)]
         contents = []
@@ -53,7 +53,8 @@ class ZookeeperLog:
         return contents
 
     def count(self) -> int:
-        """The number of entries. Other registries may have added some meanwhile."""
+        """The number of entries. Other registries may add entries before the caller uses the
+        number."""
         found = _answer(self._coordinator.client.exists_async(ROOT))
         return 0 if found is None else int(found.children_count)
 
@@ -63,10 +64,10 @@ class ZookeeperLog:
         _answer(self._coordinator.client.sync_async(ROOT))
 
     def watch(self, number: int, wake: Callable[[], None]) -> None:
-        """Calls `wake` on a thread of kazoo's when that entry is created; at once if it exists
-        already.
+        """Calls `wake` on a thread of kazoo's when that entry is created, or at once if the entry
+        exists already.
 
-        Only the `wake` of the last call is called.
+        If `watch` is called again, only the new `wake` is called from then on.
         """
         self._wake = wake
         exists = self._coordinator.client.exists_async
@@ -78,7 +79,7 @@ class ZookeeperLog:
         self._coordinator.on_state(lambda _state: wake())
 
     def _on_event(self, _event: Any) -> None:
-        # kazoo keeps a set of watchers for each node, so the same method is there only once.
+        # kazoo keeps a set of watchers for each node, and the set holds this method only once.
         self._wake()
 
 

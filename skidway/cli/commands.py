@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # if both go to one file, the error comes after the output
+        _flush_output()  # so the error comes last if both go to one file
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -94,11 +94,11 @@ def _open_closed_outputs() -> None:
     is no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as we run
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the end
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """Runs the command, and flushes its output, which may still fail."""
+    """Runs the command, then flushes the output. Even this flush may fail."""
     status = _run(arguments)
     sys.stdout.flush()
     return status

@@ -81,7 +81,7 @@ def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, lis
     """Each command below a parser, with the words that may follow the command."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
-    for action in parser._actions:  # argparse has no public way to list them
+    for action in parser._actions:  # argparse has no public list of actions
         if isinstance(action, argparse._SubParsersAction):
             below += action.choices.items()
             words += action.choices

@@ -162,7 +162,8 @@ class Sender:
         self._hear(self._producer.poll(0))
 
     def finish(self) -> None:
-        """Waits until every line is acknowledged or refused. Raises Unreachable if it stalls."""
+        """Waits until every line is acknowledged or refused. Raises Unreachable if no
+        answers come any more."""
         while self._producer.pending_count:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
 

@@ -140,8 +140,8 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
-    """What would be deleted. offsets: log end minus log start of all partitions, None if
-    unknown."""
+    """One row for each topic that would be deleted. offsets: log end minus log start, summed over
+    the partitions; None if unknown."""
     found = client.metadata(names).topics
     rows = []
     for name in names:
@@ -267,8 +267,8 @@ def _document(
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
     errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
-    """A topic as a JSON document. Adds errors of partitions whose offsets are unknown to
-    `errors`."""
+    """A topic as a JSON document. If the offsets of a partition are unknown, adds the partition's
+    error to `errors`."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
     end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))

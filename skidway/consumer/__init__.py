@@ -17,25 +17,25 @@ Reading order:
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
     share           what a reader owns: its steps in the group, its positions and commits
-    reader          one reader at work: it fetches its share, and hands it out
+    reader          one reader at work: fetches records of its share, and hands them out
     stream          one reader, on the thread that iterates it
     consumer        the public interface
     administration  groups seen from outside: list, describe, reset
 
 There is no master. Every member registers (`ids`), reads who else is registered, and computes the
-same assignment. A member reads a partition only while the partition's owner node (`owners`) is its
-own. A rebalance does not stop the members: a member keeps reading the partitions that it keeps. It
-releases a partition in the same transaction that commits its offset. It claims a partition as soon
-as the old owner node is gone, which a watch reports. If members see different views for a moment,
-the owner nodes decide.
+same assignment. A member reads a partition only while the partition's owner node (`owners`) names
+that member. A rebalance does not stop the members: partitions that keep their owner are read
+without a break. A member releases a partition and commits its offset in one transaction. A member
+claims a partition as soon as a watch reports that the old owner node is gone. If members see
+different views for a moment, the owner nodes decide.
 
 Three rules keep a partition from having two readers:
 
-* The owner creates its owner node. The owner removes the node. If the owner's session has ended,
-  ZooKeeper removes it.
+* The owner itself creates and removes the owner node. If the owner's session has ended, ZooKeeper
+  removes the node.
 * Every claim, commit and release also writes to the member's registration node, in the same
-  transaction. The transaction fails if that node is gone. Each session has a new registration, so
-  the writes of a lost session must fail.
+  transaction. The transaction fails if the registration node is gone. Each session has a new
+  registration, so every write of a lost session fails.
 * Records are handed out only if the registration was seen within three quarters of the session
   timeout (`lease`). A program that was stopped for longer asks ZooKeeper again before it hands out
   the next record.

@@ -16,8 +16,8 @@ from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.types import TopicPartition
 
 RESETTER = b"skidway-groups-reset"
-"""The content of owner nodes while a group is reset: members that start during the reset must
-wait."""
+"""The content of owner nodes while a group is reset. Because these nodes exist, members that start
+during the reset must wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be set. before: None if none was committed."""
+    """An offset that was set, or would be set. before: the offset that was committed before,
+    None if there was none."""
 
     topic: str
     partition: int
@@ -153,8 +154,8 @@ class Groups:
     def positions(
         self, group: str, topics: Sequence[str], where: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If no record
-        is that late, the offset is the log end."""
+        """The offset of each partition at `where`: a time in ms, EARLIEST or LATEST. If all
+        records are older than that time, the offset is the log end."""
         tps = self._partitions(group, topics, partitions)
         found = self._client.list_offsets(dict.fromkeys(tps, where))
         late = [tp for tp, listed in found.items() if listed.offset < 0]
@@ -164,8 +165,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """The same offset for all partitions. Raises UsageError if the log of a partition does not
-        hold it."""
+        """`offset` for each of the partitions. Raises UsageError if the log of a partition does not
+        hold that offset."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:
@@ -177,7 +178,7 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """The chosen partitions. If no topics are named, it takes all topics of the group."""
+        """The chosen partitions. If `topics` is empty, all topics of the group are meant."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

@@ -36,7 +36,9 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch, from the reading's position on. A control batch has no records."""
+    """The records of one batch, without those before the position of `reading`. A control batch
+    has no records.
+    """
 
     __slots__ = ("_batch", "end", "reading")
 

@@ -32,13 +32,13 @@ class Consumer:
             for record in consumer:
                 ...
 
-    Members of one group share the partitions of its topics; each group gets every record. If the
+    Members of one group share the partitions of the topics; each group gets every record. If the
     `with` block ends without an exception, the last record counts as done. After an exception, the
     last record does not count as done. Settings are those of `ConsumerSettings`. For several
     threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
-    not answer at the start. Later it waits for both.
+    not answer at the start. Later the consumer waits until they answer.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Consumer:
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
-        with contextlib.ExitStack() as ending:  # ends all of them, even if one raises an error
+        with contextlib.ExitStack() as ending:  # every callback runs, even after an error
             ending.callback(self._registration.close)
             for stream in reversed(self._streams):
                 ending.callback(stream.close, done=done)

@@ -3,11 +3,12 @@
 If the answer to a write is lost, the write may or may not have happened, and it may be wrong to
 repeat it: a second release could remove the owner node of the next reader. So every transaction
 first writes a token of its own into the member's registration node, and requires that the node
-still has the version that the member knows. Only one transaction can succeed on each version. A
-transaction without an answer has either happened, which its token in the node shows, or never will.
+still has the version that the member knows. Only one transaction can succeed on each version. If
+the token of a transaction without an answer is in the node, the transaction has happened.
+Otherwise the transaction can no longer happen once the node has another version.
 
-No I/O. The streams of one consumer share the registration; the lock lets one of them at a time use
-it.
+No I/O. The streams of one consumer share the registration. Only the stream that holds `lock` may
+use the registration.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Guard:
         self._unanswered.clear()
 
     def unanswered(self, token: int, what: Hashable) -> None:
-        """Notes that a transaction had no answer. what: its change, None if it may be repeated."""
+        """Notes that a transaction had no answer. what: the intended change; None if the change may
+        be repeated.
+        """
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:

@@ -16,7 +16,9 @@ _RENEWED = 0.4
 
 
 class Lease:
-    """The time for which one registration is proven; none before the first `proven`."""
+    """How long one registration is certain to exist. Before the first call of `proven` nothing is
+    certain.
+    """
 
     __slots__ = ("_timeout_s", "until")
 

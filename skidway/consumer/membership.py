@@ -1,18 +1,18 @@
 """Decides what one reader of a group does next: look who is registered, release, claim.
 
-Pure: `next_step` says what to do now; the other methods take the outcome of a step, and what
-watches report. `share` carries the steps out, and keeps these rules:
+Pure: `next_step` says what to do now; the other methods take the outcomes of steps and the reports
+of watches. `share` carries the steps out, and keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * `Release` means: stop handing out, then commit and remove the owner node in one transaction.
-* After `lost`, no record of a partition that was owned is handed out, and nothing is committed or
+* After `lost`, no record of the lost partitions is handed out, and nothing is committed or
   released.
 
-There is no herd effect. A reader looks at changes after a short time (with jitter) in which no
-further change came, but at the latest after `LOOK_LATEST_S`. Members write nothing to reach
-agreement. If another reader still holds a partition, only the next owner watches the owner node,
-and it claims the partition when the node is gone. A step without an answer is repeated, each time
-after a longer wait.
+There is no herd effect. After a change, a reader waits a short time (with jitter) and looks then. A
+further change begins that wait again, but the reader looks after `LOOK_LATEST_S` at the latest.
+Members write nothing to reach agreement. If another reader still holds a partition, only the next
+owner watches the owner node. The next owner claims the partition when the node is gone. A step
+without an answer is repeated, each time after a longer wait.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Claim(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Step: stop reading a partition, commit its offset and remove its owner node, if it is this
-    reader's.
+    """Step: stop reading a partition. If the owner node is this reader's, also commit the offset
+    and remove the node.
 
     The partition is missing from `owned` if a claim had no answer and the partition was then
     assigned to another reader.

@@ -1,4 +1,5 @@
-"""The contents of a group's nodes in ZooKeeper, as consumers write them (group_nodes has paths).
+"""The contents of a group's nodes in ZooKeeper, as consumers write them. The module `group_nodes`
+has the paths.
 
     /consumers/G/ids/C          ephemeral: the topics of consumer C, and its number of streams
     /consumers/G/owners/T/P     ephemeral: the reader that owns partition P
@@ -6,8 +7,8 @@
     /consumers/G/offsets/T      how many partitions the topic had when the group first read it
 
 A reader is one stream of a consumer. Its name is the consumer's name and a number. Other programs,
-or older versions of this one, may have written what is read here. So content that cannot be parsed
-is ignored.
+or older versions of Skidway, may have written the nodes. So content that cannot be parsed is
+ignored.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def read_token(data: bytes) -> int:
 
 
 def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
-    """The readers of a registered consumer with their topics; none if it cannot be parsed."""
+    """The readers of a registered consumer, each with its topics; empty for unreadable content."""
     subscription = _object(data).get("subscription")
     if not isinstance(subscription, dict):
         return {}

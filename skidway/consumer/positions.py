@@ -31,7 +31,7 @@ def beginning(
         return committed, committed
     began_with = registry.began_with(tp.topic, partitions)
     if began_with is not None and tp.partition >= began_with:
-        reset = "earliest"  # a new partition: "latest" would skip its records before this moment
+        reset = "earliest"  # the partition is new: "latest" would skip its first records
     return reset_offset(client, tp, reset, "has no committed offset"), None
 
 

@@ -59,13 +59,15 @@ class StreamReader:
         self.is_closing = False
 
     def interrupt(self) -> None:
-        """Ends a waiting `take`, and every later one, without a result. Any thread may call it."""
+        """Makes a waiting `take`, and every later call of `take`, return without a result. Any
+        thread may call this method.
+        """
         self.is_closing = True
         self.bell.ring()
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns and reads what its newest view of the group assigns to it."""
+        """Whether the reader owns and reads every partition that the newest assignment gives it."""
         return self._share.is_settled
 
     @property

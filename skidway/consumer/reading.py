@@ -1,12 +1,12 @@
 """How far one partition has been read, from the claim to the release.
 
     handed      the offset after the last record that was handed to the application
-    finished    the offset after the last record that the application has finished: it asked for
-                the next one
+    finished    the offset after the last record that the application has finished. A record is
+                finished when the application asks for the next record.
     committed   the offset in ZooKeeper, as far as this member knows
 
 committed <= finished <= handed, until somebody seeks. If a member is killed, the next owner of the
-partition begins at `committed`: records that were not finished are delivered again.
+partition begins at `committed`: the records from this offset on are delivered again.
 """
 
 from __future__ import annotations

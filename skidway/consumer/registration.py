@@ -1,9 +1,9 @@
 """The session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
 
 kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
-ask whether the session can be relied on; one lock lets only one of them at a time ask. Each session
-gets a new registration name, so that a node written in an old session is never taken for one of the
-new session (see `registry`).
+ask whether the session can be relied on; a lock lets only one thread at a time ask. Each session
+gets a new registration name. So no node of an old session can be mistaken for a node of the new
+session (see `registry`).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Registration:
         self._streams: Mapping[str, int] = {}
         self._bells: tuple[Bell, ...] = ()
         self._lease = Lease(session_timeout_s)
-        self._lock = threading.Lock()  # for name and lease; never held during I/O
+        self._lock = threading.Lock()  # guards name and lease; never held during I/O
         self._registering = threading.Lock()
         self._asked = False
         self._attempted: list[str] = []  # names whose registration had no clear answer
@@ -140,7 +140,7 @@ class Registration:
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
-        """Returns the registration, and registers first if there is none. None while ZooKeeper
+        """Returns the registration. If there is none, registers first. Returns None while ZooKeeper
         does not answer."""
         guard = self.guard
         if guard is not None or not self.is_connected:
@@ -158,8 +158,8 @@ class Registration:
         """Registers a new name. Returns None if the old session must end first, because other
         members wait for the nodes that it owns.
 
-        If an earlier registration had no answer, its name may exist in ZooKeeper. It is removed
-        before the next attempt.
+        If an earlier attempt to register had no answer, its name may exist in ZooKeeper. This
+        method removes that name before it tries a new one.
         """
         session_id = self._coordinator.session_id
         if session_id and session_id == self._tainted:
@@ -184,8 +184,8 @@ class Registration:
         return guard
 
     def confirm(self) -> bool:
-        """Asks ZooKeeper whether the registration exists. Raises Unreachable if it gives no
-        answer."""
+        """Asks ZooKeeper whether the registration exists. Raises Unreachable if ZooKeeper
+        does not answer."""
         name, asked_at = self.name, self.clock.monotonic()
         if name is None:
             return False
@@ -213,7 +213,7 @@ class Registration:
                 return
             self._lease.end()
             self.guard = None
-            self._tainted = self._session_id  # its nodes exist until this session ends
+            self._tainted = self._session_id  # the lost name's nodes exist until this session ends
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 

@@ -71,8 +71,8 @@ class GroupRegistry:
         """Registers a consumer. Raises GroupCoordinated if a broker has members of the group.
 
         The transaction also checks the broker's record of the group, and writes to the parent node.
-        The broker checks that node when it stores members. So if both register at once, only one
-        succeeds.
+        A broker that stores members of the group checks the parent node. So if a consumer registers
+        while a broker stores members, only one of the two succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):
@@ -91,7 +91,7 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Writes that fail if a broker has members when the transaction runs. Raises
+        """Writes that fail if a broker has members of the group when the transaction runs. Raises
         GroupCoordinated if a broker has members already."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
@@ -150,15 +150,15 @@ class GroupRegistry:
         return False
 
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
-        """Removes the owner node if it is this reader's, because a claim without an answer may have
-        created it."""
-        self._transact(guard, [])  # after this, the unanswered claim has happened or never will
+        """Removes the owner node if it names this reader, because a claim without an answer may
+        have created the node."""
+        self._transact(guard, [])  # a claim that has not happened by now never will
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
             self.release(guard, tp, None)
 
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
-        """Commits an offset (None: keeps the committed one) and removes the owner node.
+        """Commits an offset (None: commits nothing) and removes the owner node.
 
         Call this again until there is an answer; the release happens only once. If others have
         removed the owner node, nothing is written.
@@ -221,7 +221,7 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Corrects what this member believed about an offset node: whether the node exists."""
+        """Learns from a refusal whether an offset node exists. Makes a parent that is missing."""
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
         elif not isinstance(refusal.error, NoNodeError):
@@ -240,7 +240,7 @@ class GroupRegistry:
         """Does all writes in one transaction, or returns the refusal. Raises Fenced if the
         registration is gone.
 
-        If an earlier attempt at `what` turns out to have happened, it is not repeated.
+        If it turns out that an earlier attempt at `what` succeeded, nothing is written again.
         """
         path = f"{self._ids}/{guard.name}"
         with guard.lock:

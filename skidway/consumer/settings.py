@@ -42,7 +42,7 @@ class ConsumerSettings:
       whenever a partition is released.
     session_timeout_ms: if ZooKeeper has not heard from a member for this long, the member counts
       as dead. ZooKeeper grants 2 to 20 of its ticks.
-    metadata_max_age_ms: look for members and partitions this often even if no watch reports any.
+    metadata_max_age_ms: look for members and partitions this often even if no watch fires.
     consumer_timeout_ms: end the iteration after this long without a record; None: never.
     """
 

@@ -1,6 +1,6 @@
 """What one reader has of its group: its steps, claims and releases, its positions and commits.
 
-`membership` decides the steps. This module does them in that order, on the thread that calls
+`membership` decides the next step. This module carries out each step on the thread that calls
 `turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
 that is no longer live.
 """
@@ -71,7 +71,7 @@ class Share:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns and reads what its newest view of the group assigns to it."""
+        """Whether the reader owns and reads every partition that the newest assignment gives it."""
         return self._membership.is_settled and not self._unplaced
 
     def turn(self) -> None:
@@ -119,8 +119,8 @@ class Share:
         """Releases every partition, as long as ZooKeeper answers. Owner nodes that are left
         disappear when the session ends.
 
-        After one request without an answer it stops, because the streams of a consumer leave one
-        after the other.
+        If one request gets no answer, this method sends no more, because the consumer's next stream
+        can leave only after this one.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")
@@ -183,7 +183,7 @@ class Share:
             raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
-        """Counts each topic's partitions. Keeps the known count if no broker can tell it now."""
+        """Counts each topic's partitions. Keeps the known count if no broker can tell the count."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:
                 self._counts[name] = len(topic.partitions)
@@ -235,7 +235,7 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # commits soon: a later "latest" could skip records
+                self._commit_at = now  # commit soon: after a restart, "latest" could skip records
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 

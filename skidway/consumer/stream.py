@@ -24,7 +24,7 @@ T = TypeVar("T")
 class NotOwned(SkidwayError):
     """This reader does not own the partition now: another reader owns it, or soon will.
 
-    The other reader receives again the records that were read here and not committed.
+    Records that were read here and not committed are delivered again, to the other reader.
     """
 
 
@@ -32,11 +32,11 @@ class Stream:
     """Iterate a stream on one thread. A record counts as done when the next one is requested.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
-    mixed; each goes on where the last one stopped.
+    mixed; each continues after the last record that was handed out.
     """
 
     def __init__(self, reader: StreamReader, *, timeout_ms: int | None) -> None:
-        """Called by `Consumer`. timeout_ms: its consumer_timeout_ms."""
+        """Called by `Consumer`. timeout_ms: the setting consumer_timeout_ms."""
         self._reader = reader
         self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
         self._lock = threading.RLock()
@@ -83,7 +83,7 @@ class Stream:
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
-            # These records are not done yet, so no partition may be released in between.
+            # The records in `found` are not done yet, so no partition may be released here.
             record = self._next_row(may_turn=not found)
             if record is not None:
                 found.append(record)
@@ -109,11 +109,12 @@ class Stream:
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are read now. Any thread may call it."""
-        return sorted(list(self._reader.readings))  # noqa: C414 (one step: others may add to it)
+        # Another thread may add a partition at any time, so `list` copies them in one step first.
+        return sorted(list(self._reader.readings))  # noqa: C414
 
     @property
     def is_settled(self) -> bool:
-        """Whether the stream reads what the newest view of the group assigns to it."""
+        """Whether the stream reads every partition that the newest assignment gives it."""
         return self._reader.is_settled
 
     def position(self, tp: TopicPartition) -> int:

@@ -8,12 +8,13 @@
     kills         for each kill -9 a sentence: what the program had in hand, and what was lost
     tiers         how full each tier is, as a table
     display       progress: updated in place on a terminal, else line by line
-    flow          the steps of both kinds: start, fill, cut-off, drain, load, verdict
+    flow          the steps of both kinds of demo: start, fill, cut-off, drain, load, verdict
     trial         the default kind: a million lines, and kills
     summary       the table of counts, the verdict and the hints at the end
     cli           `skidway demo`
 
 The demo starts the same programs with the same configuration files as an operator would, and
 imports none of them. At the cut-off it writes down path and size of every tailed file. The verdict
-covers exactly those bytes. A second run in the same folder goes on where the first one stopped.
+covers exactly the bytes of each file up to that size. A second run in the same folder goes on where
+the first one stopped.
 """

@@ -74,7 +74,7 @@ def keep_kind(folder: Path, kind: str) -> None:
     kind.
 
     If the other kind ran in the folder, the agent would no longer tail the files of the first kind.
-    It would rightly declare lost what those files have gained since.
+    Bytes that were appended to those files since then would rightly be declared lost.
     """
     note = folder / "kind"
     if not note.exists():

@@ -1,8 +1,8 @@
 """What the demo prints while it runs: events, one below the other, and the current state.
 
 On a terminal the state stands below the newest event and is redrawn in its place. In a file or a
-pipe the state is one plain line from time to time, if it has changed, without carriage returns and
-escape codes.
+pipe, the state is one plain line, without carriage returns and escape codes. This line is printed
+from time to time, if it has changed.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TextIO
 
 PLAIN_FIRST_S = 10.0
 PLAIN_GROWTH = 1.5
-"""The factor by which each pause between two plain states is longer than the one before. With it
-the output of a slow machine is hardly longer than that of a fast one."""
+"""Each pause between two plain states is longer than the previous pause by this factor. So a slow
+machine prints hardly more lines than a fast machine."""
 REDRAWN_EVERY_S = 0.5
 
 

@@ -1,8 +1,9 @@
 """The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
 start    ZooKeeper, both brokers, registry, audit, counters, agent
-         (quick: also a first load, so that Spark writes a log to tail; for the other see `trial`)
-cut-off  writes down up to which size each file counts; the agent reads no further
+         (the quick kind also runs a first load, so that Spark writes a log to tail; the module
+         `trial` has the default kind)
+cut-off  writes down the size up to which each file counts; the agent reads no further
 drain    waits until every byte is acknowledged or set apart, and mirrored
 load     loads everything that is left
 verdict  the audit's report once the newest bucket is old enough, and a recount of the files
@@ -67,8 +68,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate. Lost and uncertain bytes are counted over all files, bytes with other
-        fates only over the files that were tailed in this run."""
+        """Bytes by fate. Lost and uncertain bytes of all files are counted. Bytes with other fates
+        are counted only for the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -122,8 +123,9 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. Also counts the bytes before the lowest position at which a
-    known id of the file begins, because earlier ids settled them."""
+    """Bytes with these fates, by file. A file may have several ids in the ledger, which begin at
+    different positions. The bytes before the lowest of these positions are also counted: earlier
+    ids, which are no longer in the ledger, settled those bytes."""
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -135,7 +137,7 @@ def settled(
 
 # More than 25 methods: one for each step of the demo, in order.
 class Demo:
-    """The quick demo, and base class of the default demo. As a context manager it ends all
+    """The quick demo, and base class of the default demo. Leaving its `with` block ends all
     processes."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
@@ -179,7 +181,7 @@ class Demo:
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:
-        """Fills the pipeline; here with the programs' own logs, and a first load."""
+        """Fills the pipeline. In the quick demo the programs' own logs and a first load fill it."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()
@@ -189,7 +191,7 @@ class Demo:
         self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
-        """Stops the agent and writes down up to which size every file is to be read."""
+        """Stops the agent. Writes down for every file the size up to which it is to be read."""
         self.supervisor.stop("agent")
         read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
         self.outcome.sizes = {
@@ -211,7 +213,7 @@ class Demo:
         self.display.say("every byte is acknowledged and mirrored; a load brings the rest to HDFS")
 
     def load(self) -> None:
-        """Runs a load until it has succeeded."""
+        """Runs one load to its end. Raises ProgramFailed if the load fails."""
         self.begin_load()
         while not self.load_ended():
             self.supervisor.check()
@@ -289,8 +291,8 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. good: the exit statuses that are no
-        error."""
+        """Runs a `skidway` command and returns its output. good: the exit statuses that
+        do not count as failure."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()

@@ -65,8 +65,8 @@ def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: f
 
 
 def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: float) -> Kill:
-    """ends: the broker's log ends at the kill. now: the counter's state once it has reached
-    them."""
+    """ends: the broker's log ends at the kill. now: the counter's state once the counter has
+    reached these log ends."""
     waiting = sum(max(end - killed.next_offsets.get(tp, 0), 0) for tp, end in ends.items())
     done = sum(killed.next_offsets.values())
     met = f"{done:,} records were counted for good, {waiting:,} were not"

@@ -63,7 +63,7 @@ class Supervisor:
         }
 
     def start(self, name: str, *arguments: str, health: str, within_s: float = 180.0) -> None:
-        """Runs `skidway <arguments>` and waits until its /health answers 200."""
+        """Runs `skidway <arguments>` and waits until the program's /health answers 200."""
         self.begin(name, *arguments)
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
@@ -101,8 +101,8 @@ class Supervisor:
         return subprocess.CompletedProcess(arguments, process.returncode, *said)
 
     def wait_for(self, ready: Callable[[], bool], what: str, within_s: float) -> None:
-        """Calls `ready` again and again until it is true. Raises ProgramFailed when it is not true
-        in time, or when a program ends meanwhile."""
+        """Calls `ready` again and again until it returns True. Raises ProgramFailed if that takes
+        too long, or if a program ends meanwhile."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()
@@ -153,8 +153,8 @@ class Supervisor:
         self.kill(name)
 
     def close(self) -> None:
-        """Stops every program, in reverse order of the first starts. The order matters, because an
-        agent would wait for a broker that is gone."""
+        """Stops every program, in the reverse of the order in which they were first started. In
+        another order, an agent could wait for a broker that is gone."""
         for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
         for number, before in self._before.items():

@@ -2,7 +2,7 @@
 
 Writer and agent count bytes, brokers and counter count records, the loader counts rows. The mean
 length of the lines written so far converts bytes to lines and back. A tier may hold more than was
-written: the surplus is lines that were sent twice after a kill, which the loader drops.
+written: after a kill, lines may be sent twice. The loader drops such duplicates.
 """
 
 from __future__ import annotations
@@ -90,6 +90,6 @@ def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
 
 
 def line(filled: list[Filled]) -> str:
-    """The same state in one line, for a file."""
+    """What `table` shows, shortened to one line, for a file."""
     counts = ", ".join(f"{each.tier} {each.lines:,}" for each in filled)
     return f"{counts}; {filled[0].bytes_per_s / MB:.1f} MB/s"

@@ -1,9 +1,9 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
 The writer writes all the time. When the first records arrive, a load begins. While Spark starts,
-agent, broker and counter are killed one after the other, each while data is on its way through it.
-The loader is killed while it loads. A killed program is started again at once. A kill is over when
-the interrupted work is done: passed by the agent's checkpoint, counted, or loaded.
+agent, broker and counter are killed one after the other, each while it has data in hand. The
+loader is killed while it loads. A killed program is started again at once. A kill is over when the
+interrupted work is done: the agent's checkpoint has passed it, or it is counted, or loaded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """How often to ask for the fill level of the tiers."""
 TRIES = 3
-"""How often to kill a program at most, until a kill interrupts some work."""
+"""If a kill interrupts no work, the program is killed again, at most this often in all."""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -98,12 +98,12 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # in a file, the table of counts soon shows the same numbers
+        if self.display.is_terminal:  # in a file, the summary shows these numbers
             self.idle(now=True)
         self.display.end_state()
 
     def idle(self, now: bool = False) -> None:
-        """Shows the fill level of the tiers, if the next state is due."""
+        """Shows the fill level of the tiers if the next state is due, or if `now` is True."""
         super().idle()
         at = time.monotonic()
         if at - self._looked_at < LOOK_EVERY_S and not now:
@@ -137,7 +137,7 @@ class Trial(Demo):
                 if status:
                     raise self.supervisor.failed("loader", status)
                 self._note_rows(self._loaded())
-                self._begin_load_to_kill()  # the load ended before it could be killed
+                self._begin_load_to_kill()  # the last load ended before it could be killed
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
@@ -260,7 +260,7 @@ class Trial(Demo):
         self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
-        """Waits for a short moment in which `ready` is true; raises SkidwayError if none comes."""
+        """Waits until `ready` is true for a moment. Raises SkidwayError if that takes too long."""
         deadline = time.monotonic() + WITHIN_S
         while not ready():
             self.supervisor.check()

@@ -6,7 +6,7 @@ Reading order, low to high:
     batch           the 61-byte header of a record batch; sealing, stamping, checking; no records
     origin          the header that says which bytes of which file a record came from
     compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
-    columns         a batch's records to and from Arrow and NumPy columns, by
+    columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
                     record_layout, record_encoding, record_decoding
     protocol/       requests and responses as data, frames
     client/         producer, fetcher, metadata: a core without I/O and two drivers

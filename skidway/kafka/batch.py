@@ -99,7 +99,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # type: ignore[assignment]  # Kafka's word for it; hides tuple.count
+    count: int  # type: ignore[assignment]  # Kafka's name for it; hides tuple.count
 
     @property
     def size_bytes(self) -> int:
@@ -108,7 +108,9 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record of the original batch (compaction may have removed it)."""
+        """Offset of the last record of the original batch (compaction may have removed the
+        record).
+        """
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -122,7 +124,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_log_append_time(self) -> bool:
-        """Whether max_timestamp is the append time; it is then the timestamp of every record."""
+        """Whether max_timestamp is the append time. If so, every record has this timestamp."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
@@ -137,7 +139,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record, which may have wrapped to 0; -1 without a producer id."""
+        """Sequence of the last record; -1 without a producer id. It may have wrapped to 0."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return next_sequence(self.base_sequence, self.last_offset_delta)
@@ -158,13 +160,13 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header in 61 bytes, without any check; for callers that check all of it themselves."""
+    """The header in 61 bytes, without any check, for callers that check every field themselves."""
     return BatchHeader._make(HEADER.unpack_from(view, at))
 
 
 def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of every whole batch. A partial last batch is left out: Fetch cuts
-    anywhere.
+    """Position and header of every whole batch. A partial last batch is left out: a response to
+    Fetch may end in the middle of a batch.
 
     Raises CorruptBatch when the header of a whole batch is damaged. The CRC is not checked; see
     `check`.

@@ -58,8 +58,8 @@ def encode(
     """Encodes all rows as one batch; values and keys may be null. The same rows give the same
     bytes.
 
-    If the codec does not make the records smaller, they stay uncompressed. Raises ValueError for no
-    rows, for columns of different lengths, and for 2 GiB or more.
+    If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
+    there are no rows, if the columns have different lengths, or for 2 GiB or more.
     """
     count = len(values)
     check_columns(values, timestamps, origins, keys)
@@ -97,11 +97,10 @@ def decode_headers(
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:
-    """Where to cut rows into batches: the end index of each batch; the last is the number of rows.
+    """Divides rows into batches. Returns the end index of each batch.
 
-    When the rows between two cuts are encoded, the batch has at most `limit_bytes` (with header,
-    before compression). The exception is a single row that is too large by itself. The sizes that
-    are passed must include the keys.
+    An encoded batch has at most `limit_bytes` (with header, before compression). The exception is a
+    single row that is too large by itself. Each size must include the row's key.
     """
     room = limit_bytes - HEADER_BYTES
     ends = np.cumsum(np.maximum(value_sizes, 0) + RECORD_OVERHEAD_MAX)

@@ -2,7 +2,7 @@
 
     gzip     any gzip stream
     snappy   xerial framing (what Kafka's Java client writes) or one raw block (others)
-    lz4      LZ4 frames of independent blocks: Java refuses linked ones
+    lz4      LZ4 frames of independent blocks: Java refuses linked blocks
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
 Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims.
@@ -20,7 +20,7 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Far more than Skidway's own batches have (0.9 MB uncompressed), or other producers' (a few MB).
+# Batches are far smaller: Skidway's have 0.9 MB uncompressed, those of other producers a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
 _ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
@@ -29,10 +29,10 @@ _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
 _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
-_SNAPPY_RATIO_MAX = 32  # a copy element makes at most 64 bytes from 3
-_LZ4_RATIO_MAX = 256  # one more length byte stands for at most 255 bytes
+_SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64
+_LZ4_RATIO_MAX = 256  # each length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # for a frame that claims more, only address space is reserved
+_BELIEVED_RATIO_MAX = 64  # if a frame claims more, its memory is not allocated at once
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -76,8 +76,8 @@ def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYT
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Decompresses into a buffer of the size in the first frame, if that size is plausible; else
-    like the other codecs."""
+    """Decompresses Zstandard frames. If the first frame states a plausible size, the buffer gets
+    exactly that size. Otherwise it is reserved as for the other codecs."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -85,7 +85,7 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
             if cramjam.zstd.decompress_into(data, buffer) == size:
                 return buffer
         except cramjam.DecompressionError:
-            pass  # several frames, or damaged data: the call below finds out which
+            pass  # several frames, or damaged data: the next call decides
     return _decompress_reserved(cramjam.zstd, data, limit_bytes, limit_bytes)
 
 

@@ -3,7 +3,8 @@
 0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
 
 In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
-show a long value in parts, each with whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
+show a long value as several configs: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`. No gap is
+divided between two of them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ _log = log.get(__name__)
 
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
-"""The highest number of gaps of one topic. A partition that would add one more is no longer copied,
-because the source loses records faster than a person can investigate."""
+"""The highest number of gaps of one topic. If a partition has a further gap, the mirror no longer
+copies this partition: the source loses records faster than a person can investigate."""
 
 
 class Gap(NamedTuple):
@@ -72,7 +73,8 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """What is wrong with a value, in words that follow the config's name; None if it is valid."""
+    """What is wrong with a value; None if it is valid. A message puts the config's name before this
+    text."""
     try:
         decode(text)
     except ValueError:
@@ -81,7 +83,7 @@ def refusal(text: str) -> str | None:
 
 
 def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
-    """The gaps and one more. Of two gaps, one inside the other, only the outer one is kept."""
+    """The known gaps and `gap`. A gap that lies inside another gap is left out."""
     gaps = list(known)
     if any(_within(gap, each) for each in gaps):
         return gaps
@@ -109,8 +111,8 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
     """The gaps that mirrors recorded for these topics; an empty list for a topic that is no mirror.
 
-    A mirror writes a gap down before it copies any record after the gap. So a caller that asks
-    after it has seen an offset gets every gap before that offset. Raises the errors of the client.
+    A mirror writes a gap down before it copies any record after the gap. So a caller that has seen
+    an offset, and calls this then, gets every gap before that offset. Raises the client's errors.
     """
     configs = client.topic_configs(sorted(topics))
     return {name: _of_mirror(name, configs.get(name, {})) for name in topics}

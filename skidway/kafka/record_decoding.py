@@ -1,8 +1,8 @@
 """Decodes a batch's records into columns.
 
 One loop over the records follows the chain of lengths, because each record begins where the
-previous one ends. Everything else is done for a whole batch at once. Only records with headers
-other than a single `origin` are read one by one.
+previous one ends. Everything else is done for a whole batch at once. The exception is a record
+whose headers are not exactly one `origin`: its headers are read one by one.
 
 The bytes come from outside. Lengths are compared with the bytes present before any memory is
 allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.
@@ -87,7 +87,8 @@ def _nothing(header: BatchHeader) -> Parsed:
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
-    """The records, uncompressed, in the form whose single bytes Python reads fastest."""
+    """The uncompressed records. They are no memoryview, because Python reads single bytes faster
+    from bytes."""
     packed = memoryview(raw)[HEADER_BYTES:]
     if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
         return b""
@@ -182,7 +183,7 @@ def _behind(at: Int64s, size: Int64s) -> Int64s:
 def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Zigzag varints at many positions, and the positions after them.
 
-    Raises IndexError if one lies outside of the data, CorruptBatch if one is too long.
+    Raises IndexError if a varint lies outside of the data, CorruptBatch if a varint is too long.
     """
     byte = data[at]
     number, at = (byte & 127).astype(np.int64), at + 1
@@ -202,8 +203,9 @@ def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
     """Copies many slices of one buffer into an array.
 
-    First an array over the buffer gets the bounds of the slices as its offsets. So its elements
-    are, in turn, a slice and the bytes up to the next slice. Then every other element is copied.
+    First an Arrow array is laid over the buffer, with the bounds of the slices as its offsets. So
+    its even elements are the slices, and its odd elements are the bytes between the slices. Then
+    the even elements are copied.
     """
     count = len(at)
     if count == 0 or size.max() < 0:
@@ -223,7 +225,7 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)
     if ours.any():
-        # a view with one item of 37 bytes at every byte of the payload: each row is a single copy
+        # overlapping items of 37 bytes, one from each byte of the payload: one copy takes a row
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD
@@ -246,7 +248,8 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
 def _read_headers(
     payload: bytes | bytearray, at: int, end: int, rows: npt.NDArray[Any], row: int
 ) -> bool:
-    """Reads headers of any kind one by one. Puts the last valid origin among them into the row."""
+    """Reads a record's headers one by one. Stores the last valid origin in `rows[row]`. Returns
+    whether there was a valid origin."""
     found = False
     count, at = _varint(payload, at, end)
     if count < 0:

@@ -1,7 +1,7 @@
 """Encodes columns as a batch's records, without a Python object per record.
 
-The varints of all records are written side by side into a matrix, whose used bytes are then cut out
-row by row. Arrow joins them with keys, values and headers.
+The varints of all records are written into a matrix with one row for each record. The used bytes of
+each row are then cut out. Arrow joins these bytes with the record's key, value and headers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def records_of(
 
 
 def _lengths(column: pa.BinaryArray) -> tuple[pa.BinaryArray, UInt64s, Int64s]:
-    """The column without nulls, its zigzag lengths (-1 for null), and its sizes in bytes."""
+    """The column with b"" in place of nulls, the zigzag lengths of its values (-1 for null), and
+    the values' sizes in bytes."""
     missing = None
     if column.null_count:
         missing = np.asarray(column.is_null())
@@ -111,7 +112,8 @@ def _varint_sizes(numbers: UInt64s) -> Int64s:
 
 
 def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
-    """Each row's varints, one after the other. None stands for a column of zero bytes."""
+    """Each row's varints, one after the other. None stands for a column in which every row has one
+    byte, 0."""
     count = next(len(column) for column in columns if column is not None)
     widths = [1 if c is None else max(-(-int(c.max()).bit_length() // 7), 1) for c in columns]
     matrix = np.zeros((count, sum(widths)), np.uint8)
@@ -129,7 +131,8 @@ def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
 
 
 def _put_varints(matrix: Bytes, used: Bools, numbers: UInt64s) -> None:
-    """Writes seven bits per column, low bits first. The top bit says that another byte follows."""
+    """Writes each number into its row, seven bits per byte, low bits first. A byte's top bit says
+    that another byte follows."""
     rest, going_on = numbers, np.ones(len(numbers), np.bool_)
     for k in range(matrix.shape[1]):
         used[:, k] = going_on

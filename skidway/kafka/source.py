@@ -2,8 +2,8 @@
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
-source. Marks, counts and manifests contain the source with the ids of cluster and topic. So they
-distinguish a topic that was deleted and created again from the former topic of that name.
+source. Marks, counts and manifests contain the source with the ids of cluster and topic. So a
+topic that was deleted and a new topic of the same name are different sources.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     """The name of the cluster whose brokers have these configs (delivery.md, 1).
 
     All programs must use the same name; otherwise their counts and announcements do not match. So
-    the brokers' own name wins; `configured` is for Apache Kafka, whose brokers have none. Raises
-    ConfigurationRefused if both exist and differ.
+    the name that the brokers have wins. `configured` is for Apache Kafka, whose brokers have no
+    name. Raises ConfigurationRefused if there are two names and they differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:

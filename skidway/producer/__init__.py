@@ -13,8 +13,8 @@ Reading order:
     producer        the public interface
 
 The producer of the client package (`skidway.kafka.client`) sends whole batches and keeps their
-order; this package gathers messages into batches for it. Any thread may send: one lock puts the
-threads in order, and one thread of the producer owns the sockets. Batches of a partition are sent
+order; this package gathers messages into batches for it. Any thread may send: one lock guards
+the buffer, and one thread of the producer owns the sockets. Batches of a partition are sent
 in the order in which they were begun.
 
 These are bounded: the bytes of accepted messages that are not delivered, the batches in flight, and
@@ -22,7 +22,7 @@ the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `se
 raises BufferFull after `max.block.ms`. A batch that the broker finds too large is halved and sent
 again, down to a single message; only that message's future gets the error. Retriable errors are
 retried without limit, because a batch that expires could leave a hole before later batches. `flush`
-and `close` report sends that are not delivered within their timeout.
+and `close` raise an error if sends are not delivered within the timeout of the call.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""How many messages are checked at once. If they do not all fit, each is checked alone."""
+"""`as_many` tests whether this many messages fit at once. If not, it adds them one by one."""
 
 
 class Messages(NamedTuple):
@@ -38,7 +38,7 @@ class Messages(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Consecutive messages of one sending, beginning with its message number `first`."""
+    """Consecutive messages of one sending. first: number of the first message in the sending."""
 
     sending: Sending
     first: int
@@ -161,7 +161,8 @@ class Accumulator:
             yield batch
 
     def next_deadline(self) -> float:
-        """When the next batch is ready although it is not full."""
+        """When the next batch is ready. If a batch is full, this is -inf; else it is the time at
+        which `linger.ms` ends for the oldest batch; inf if there is no batch."""
         if self._full:
             return float("-inf")
         first = next(iter(self._open.values()), None)
@@ -173,8 +174,9 @@ class Accumulator:
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """Finds the messages that fit, at least one. Returns their end index and their bytes. Looks at
-    hardly more messages than these."""
+    """Finds how many messages from `start` on fit into the room; the first one always counts as
+    fitting. Returns the end index and the bytes of these messages. Looks at few messages after
+    them."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

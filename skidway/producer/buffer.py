@@ -1,7 +1,7 @@
 """Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
 
-One lock puts all threads in order: the threads that send, and the sender's own thread, which takes
-batches out of the buffer (`sender.Batches`).
+One lock guards the buffer. It is taken by the threads that send, and by the sender's own thread,
+which takes batches out of the buffer (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ class Buffer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """A batch with room for a message of `size_bytes`, and the size of the room in bytes."""
+        """The partition of an open batch that has room for a message of `size_bytes`, and the size
+        of that room in bytes. If no such batch is open, one is begun."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:
@@ -170,8 +171,8 @@ class Buffer:
         return tp, max(accumulator.room(tp, limit), size_bytes)
 
     def _wait_for_room(self, size_bytes: int) -> None:
-        """Waits for room. If a message is larger than the whole buffer, it waits for an empty
-        buffer."""
+        """Waits until the buffer has room for a message. A message that is larger than the whole
+        buffer has room once the buffer is empty."""
         most = self._settings.buffer_memory
 
         def has_room() -> bool:

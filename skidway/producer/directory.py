@@ -20,7 +20,7 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic. available: partitions that have a leader; all partitions if none has one."""
+    """A topic. available: partitions that have a leader; all partitions if there is no leader."""
 
     partitions: int
     available: tuple[int, ...]
@@ -46,9 +46,9 @@ class Directory:
         no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
-        the topic again. If the knowledge is merely old, one thread asks once; if it gets no answer,
-        the old knowledge stays valid. So a broker that is away does not delay a thread that knows
-        where to send.
+        the topic again. If what is known has the partition but is old, one thread asks once,
+        without a retry. If no broker answers, the old knowledge is used. So an unreachable broker
+        does not delay a thread that knows where to send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()

@@ -4,7 +4,8 @@
     own           by a function of key, value and the number of partitions
     neither       sticky: for each batch a random partition, among those that have a leader
 
-Source: KIP-480 and KIP-794 for sticky; the paper, section 3.2, for random and own.
+Sources: for sticky, KIP-480 and KIP-794; for random and own, section 3.2 of the paper on Kafka
+(Kreps, Narkhede, Rao: "Kafka", NetDB 2011).
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
 
 
 class StickyPartitions:
-    """For each topic the partition of messages without a key, until the next batch begins."""
+    """The partition to which each topic's messages without a key go. It changes when a new batch
+    begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
         """choose: picks one of the available partitions at random; it is a parameter so that tests

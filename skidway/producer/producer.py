@@ -128,7 +128,8 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes, then ends. Sends that are not delivered by then fail. Raises as `flush`."""
+        """Flushes, then ends. If the flush does not deliver all sends, the other sends fail, and
+        `close` raises the same errors as `flush`."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)
@@ -181,7 +182,7 @@ class Producer:
 
 _UNBOUNDED = 1 << 62
 ASKED_LEAST_MS = 100
-"""The least time that a broker has to answer about a topic, even if `max.block.ms` is shorter."""
+"""A broker has at least this time to answer about a topic, even if `max.block.ms` is shorter."""
 TIMESTAMP_MAX_MS = (1 << 62) - 1
 """A limit, because a batch stores differences of timestamps as 64-bit numbers."""
 

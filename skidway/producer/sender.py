@@ -22,7 +22,7 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """The source of batches, which also gets their outcome. The sender's thread calls it."""
+    """Gives batches to the sender's thread and is told their outcome. Only that thread calls it."""
 
     def ready(self) -> Iterable[PendingBatch]:
         """Takes out the batches that are ready."""
@@ -46,8 +46,8 @@ class Batches(Protocol):
 
 
 class Outgoing:
-    """The undelivered batches of one producer: encodes them, sends them, sends them again, halves
-    them."""
+    """The undelivered batches of one producer. Encodes and sends them, retries them, and halves a
+    batch that is too large."""
 
     def __init__(self, producer: core.Producer, batches: Batches, codec: Codec) -> None:
         self._producer = producer
@@ -98,12 +98,12 @@ class Sender:
         self._connect = connect
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # After `stop` the descriptor's number may belong to another file: a late wake must not
-        # write.
+        # `stop` closes the descriptor, and another file may then get its number. The lock keeps a
+        # late `wake` from writing to that file.
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced as a whole, never changed
+        self._troubles: dict[TopicPartition, KafkaError] = {}  # each turn puts a new dict here
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()
 

@@ -24,7 +24,7 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages in one batch. first: index of the first one in its sending."""
+    """Consecutive messages in one batch. first: index of the first message in the sending."""
 
     first: int
     tp: TopicPartition
@@ -73,7 +73,7 @@ class SetMetadata(Sequence[RecordMetadata]):
 
 class Sending:
     """The messages of one call, perhaps in several batches. The future is done when the last of
-    these batches is.
+    these batches is delivered or refused.
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
     message was refused, the future raises the first error, once every message is delivered or
@@ -98,13 +98,14 @@ class Sending:
     def delivered(
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
-        """The messages from index `first` on got the offsets from `base_offset` on. Returns whether
-        they were the last."""
+        """Notes that the messages from index `first` on got the offsets from `base_offset` on.
+        Returns whether no message is open any more."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """Notes that `count` messages will not be delivered. Returns whether they were the last."""
+        """Notes that `count` messages will not be delivered. Returns whether no message is open any
+        more."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
@@ -112,8 +113,8 @@ class Sending:
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` messages from those that are open, or all of them. Returns whether they
-        were the last."""
+        """Subtracts `count` from the number of open messages; None subtracts all. Returns True if
+        this call closed the last open message."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

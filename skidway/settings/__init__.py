@@ -75,8 +75,10 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """Reads the text of one key, even if other keys are refused. None if the key is missing, or if
-    its source cannot be read. It serves to report that a configuration was refused."""
+    """Reads the text of one key, even if other keys are refused. Returns None if the key is
+    missing, or if its source cannot be read. A program uses it to report that its configuration
+    was refused.
+    """
     found = None
     path = _path(config, program, directory)
     if path is not None:

@@ -27,7 +27,8 @@ def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
 
 
 def merge(tree: Tree, over: Tree) -> None:
-    """Applies later settings to earlier ones: sections key by key, other values as a whole."""
+    """Puts the settings of `over` into `tree`. A section is merged key by key; any other value
+    replaces the earlier value."""
     for key, value in over.items():
         below = tree.get(key)
         if isinstance(value, dict) and isinstance(below, dict):
@@ -67,8 +68,9 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 
 
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
-    """Fills a dict[str, str] whose key is the beginning of other keys (`roster`, `roster.file`).
-    The dict does not get the entries of those other keys."""
+    """Fills a setting that is a dict[str, str], if its key is the beginning of other settings' keys
+    (`roster` is the dict, `roster.file` another setting). The dict does not get the entries of the
+    other settings."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 
 class Required(Enum):
-    """Stands for the default of a setting that has none."""
+    """Marks a setting that has no default."""
 
     REQUIRED = auto()
 
@@ -62,7 +62,7 @@ class Spec:
     example: Any
 
 
-# Seven arguments: everything that a setting can declare.
+# It has seven arguments: everything that a setting can declare.
 def setting(
     key: str,
     default: Any = REQUIRED,

@@ -6,21 +6,23 @@ are static: operators put their changes into drop-ins, /etc/systemd/system/<unit
 
 What the units have in common:
 
-- ExecStart is /opt/skidway/current/<program>/bin/skidway: each program has a link to a version.
+- ExecStart is /opt/skidway/current/<program>/bin/skidway, a path through the program's link to its
+  version.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
-- `Restart=on-failure`, but not after 65 or 78: a refused state or configuration needs a person. The
-  unit then stays failed, which a person sees, instead of failing again and again. For the same
-  reason there is no ExecStartPre: no exit status of ExecStartPre keeps systemd from a restart.
-  `run` itself begins with the checks of `validate`.
+- `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
+  configuration): both need a person. The unit then stays failed, which a person sees, instead of
+  failing again and again. There is no ExecStartPre, because systemd restarts a unit after any
+  failure of ExecStartPre. Instead, `run` itself begins with the checks of `validate`.
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
   status but 0 the unit stays failed until a later run succeeds.
-- `KillMode=mixed`: only the program gets SIGTERM; it stops its children (JVM, Spark's workers).
+- `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
+  workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is
   also its working directory (crash files of a JVM); everything else is read-only or hidden.
   Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets both limits. So a program need not raise its own limit, which the system call
-  filter (@resources) would refuse.
+- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit; the
+  system call filter (@resources) would refuse that.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ def names() -> list[str]:
 
 
 def text(unit: str) -> str:
-    """The text of a unit's file. unit: its name, or short: agent, audit-count@, loader.timer.
+    """The text of a unit's file. unit: the file's name, or a short form of it, such as
+    agent, audit-count@ or loader.timer.
 
     Raises UsageError for an unknown unit.
     """

@@ -1,9 +1,9 @@
 """Doublings: finds the buckets that may hold lines which an agent delivered a second time, after
 another agent had delivered them. Pure.
 
-Announcements show which agents may have read the same bytes, and during which time (rereading). The
-numbers of the agent's own deltas show which buckets these lines went to, whatever event times the
-lines have:
+Announcements show which agents may have read the same bytes, and during which time (rereading). An
+agent that read the bytes again may have counted their lines a second time. The numbers of its own
+deltas show in which buckets, whatever event times the lines have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
                      at   deltas that may count lines    deltas after S count none:
@@ -11,9 +11,9 @@ lines have:
 
     L   the last seal that the agent noted before the other agent began; if there is none, all
         deltas from the first on may count such lines
-    S   the first seal that the agent noted after the other agent was heard last: it vouches that
-        all bytes that the files had are delivered and in deltas, including all bytes that the other
-        agent had read
+    S   the first seal that the agent noted after the other agent was heard last. It vouches that
+        all bytes that were in the files by then are delivered and counted in deltas. Among these
+        bytes are all bytes that the other agent had read
 
 A bucket that no delta between L's `at` and S touched holds no such line. As long as there is no S,
 every later delta may hold such lines; so while both agents are heard, no bucket is free of doubt.
@@ -65,8 +65,8 @@ class Doublings:
     def reasons(
         self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
     ) -> Iterator[str]:
-        """The reasons why records that this agent counted in a bucket may be there a second time.
-        by_agent: the counts of all agents in the bucket."""
+        """The reasons to suspect that the bucket has records of this agent that another agent had
+        delivered already. by_agent: the counts of all agents in the bucket."""
         if agent not in self._topic.rereadings or not by_agent.get(agent):
             return
         if self._meets_its_group(agent, by_agent):

@@ -42,9 +42,9 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
     """The first and the last event time that the lost lines can have; the first is None if the
     lines can be of any age.
 
-    The first time is earlier than the first bucket that the agent had not sealed (or, if that is
-    unknown, than the end of its last seal before the loss). It is earlier by the agent's lateness
-    or the policy's, whichever is larger.
+    The first time is the start of the first bucket that the agent had not sealed, minus the
+    lateness. If that bucket is unknown, the end of the agent's last seal before the loss takes the
+    place of the bucket's start. The lateness is the agent's or the policy's, whichever is larger.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:
@@ -61,7 +61,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta touched the bucket between the last seal before the loss and the loss."""
+    """Whether a delta touched the bucket before the loss, but after the agent's last seal before
+    the loss."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

@@ -78,5 +78,5 @@ def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
 
 
 def _remark(finding: Finding) -> Finding:
-    """The finding as a remark, for a retired place, for which nobody waits."""
+    """Makes a finding about a retired place a mere remark, because nobody waits for that place."""
     return Finding(Status.COMPLETE, f"{finding.reason} (retired)")

@@ -66,15 +66,15 @@ def _is_current(facts: TopicFacts, key: SenderKey) -> bool:
 
 
 def _has_counters(facts: TopicFacts) -> bool:
-    """Whether a tier with a counter is expected. Without one there are only the loader's own
+    """Whether a tier with a counter is expected. Without a counter there are only the loader's own
     counts, which prove nothing."""
     return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
 
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
     """The counters that are the first to count records which no agent seals. While these counters
-    stand still, equal sums prove nothing. If all counters are retired, only the one that was heard
-    last."""
+    stand still, equal sums prove nothing. If all counters are retired, only the counter that was
+    heard last is returned."""
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
         if tier in facts.tiers and not facts.retired.holds_tier(tier):

@@ -9,7 +9,7 @@ Confluent's `KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject,
 - `decision` the result of all decisions, and the checks of a subject's name and mode that they
   share
 - `submission` the schema that a client sent, with the schemas that it references
-- `comparison` whether a schema is compatible with the subject's earlier ones
+- `comparison` whether a schema is compatible with the subject's earlier schemas
 - `registration`  new versions, imported ones, and lookups
 - `deletion`    soft and permanent, of versions and subjects
 - `configuration`  levels and modes

@@ -16,8 +16,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier versions with which a schema is compared, newest first, and the level. Once it is
-    made, it no longer needs the state."""
+    """The earlier versions with which a schema is compared, newest first, and the level. A
+    `Comparison` no longer needs the state once it is made."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
@@ -35,9 +35,9 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Compares now, so that `messages` has nothing left to do later, while other writers
-        wait."""
-        with contextlib.suppress(Refusal):  # the decision raises the refusal if it matters
+        """Compares ahead of time. When other writers wait later, `messages` has nothing left to
+        do."""
+        with contextlib.suppress(Refusal):  # if the refusal matters, the decision raises it
             self.messages(schema)
 
     def _found(
@@ -70,8 +70,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """The comparison with that version. If the subject is unknown, raises the `NotFound` of the
-    version, not of the subject."""
+    """The comparison with that version. If the subject is unknown, raises the `NotFound` for an
+    unknown version, not the one for an unknown subject."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

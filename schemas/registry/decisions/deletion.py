@@ -18,7 +18,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Decision:
-    """Deletes every version; the answer is their numbers."""
+    """Deletes every version of the subject; the answer is the versions' numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
     live = [each for each in every if not each.deleted]

@@ -27,7 +27,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
-    """The `Version` of the subject that has the schema. Makes a new version if there is none."""
+    """The subject's `Version` that has the schema. If no version has the schema, makes a new
+    one."""
     check_subject(subject)
     known = already_there(state, subject, schema)
     if known is not None:
@@ -55,8 +56,8 @@ def comparison(state: RegistryState, subject: str, schema: Submitted) -> Compari
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
     """The live version that has what the request asks for; None if there is none.
 
-    A schema that declares all of its types itself counts as the same schema as a version that takes
-    these types from references.
+    The request's schema may declare all of its types itself, while the version takes the same types
+    from references. Both count as the same schema.
     """
     wanted = [
         each
@@ -77,8 +78,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """The newest of these versions that has the schema. A version with the id that was written last
-    for the schema is preferred."""
+    """The newest of these versions that has the schema. If the schema has several ids, prefers a
+    version with the id that was written last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:
@@ -131,7 +132,7 @@ def _import(state: RegistryState, subject: str, schema: Submitted, schema_id: in
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
-    if state.referenced_by(subject, version):  # a deleted version has this number
+    if state.referenced_by(subject, version):  # `version` is deleted, but referenced
         raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)

@@ -1,7 +1,8 @@
 """Reads the schema that a client sent, with the schemas that it references.
 
 There are three steps, because the second needs the state and the third takes time: `asked` reads
-the request, `resolved` finds the schemas that it references, `submitted` parses the schema.
+the request, `resolved` finds the schemas that the sent schema references, `submitted` parses the
+sent schema.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""With this version, a request references the latest version; the registry stores the number of
-that version."""
+"""A request that gives this number references the latest version; the registry stores the number
+that the latest version has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
 
 
 def is_empty(body: Mapping[str, Any]) -> bool:
-    """Whether a request body has no schema, or only white space as its schema."""
+    """Whether a request body has no schema, or a schema of only white space."""
     text = body.get("schema")
     return text is None or (isinstance(text, str) and not text.strip())
 

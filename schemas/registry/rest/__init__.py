@@ -1,10 +1,10 @@
 """Confluent's REST API over the store, as an ASGI application.
 
-Stock clients need these things, which the documentation lacks or which are easily forgotten:
+Stock clients need the following things. The documentation lacks them, or they are easily forgotten:
 
-- every answer, whatever the route, is JSON with the registry's content type, unless the client
-  accepts only another one; every error is an object with `error_code` and `message` (serializers
-  probe routes and read these two keys)
+- every answer, whatever the route, is JSON with the registry's content type; if the client accepts
+  only another type for JSON, the answer has that type; every error is an object with `error_code`
+  and `message` (serializers probe routes and read these two keys)
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
 - booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
   below 1 means no limit; `-1` is also a name for the latest version

@@ -58,8 +58,8 @@ async def on_http_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette's handler for a refusal, and for any other error of ours, which is logged and
-    answered with 500."""
+    """Starlette's handler for our own errors. A refusal is sent as the answer. Any other error is
+    logged and answered with 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -82,8 +82,8 @@ def _response(status: int, document: Any) -> Response:
 
 
 def _as_accepted(response: Response, request: Request) -> Response:
-    """Sets the media type that the client prefers; the registry's own if the client accepts
-    none."""
+    """Sets the media type that the client prefers. If the client accepts none of our media types,
+    the answer keeps the registry's own type."""
     with contextlib.suppress(Refusal):
         response.headers["content-type"] = produced(request.headers.get("accept"))
     return response

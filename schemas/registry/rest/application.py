@@ -94,7 +94,8 @@ class _RawPath:
 
 
 class _Threads:
-    """Answers from memory on a few threads, and with the log on others, which may have to wait."""
+    """A few threads answer from memory. Other threads, which may have to wait, answer with the
+    log."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory

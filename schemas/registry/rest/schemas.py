@@ -102,12 +102,12 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
 
 
 def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
-    """The schema's text; with format=resolved, the text without references."""
+    """The schema's text. With format=resolved, the text declares the types of references itself."""
     if call.query.get("format") == "resolved" and kept.references:
         try:
             return {"schema": state.parsed.of(kept).inlined()}
         except SchemaInvalid:
-            pass  # this version cannot read the schema, so its text is given as it is
+            pass  # this version of the program cannot read the schema
     answer: dict[str, Any] = {"schema": kept.text}
     if kept.references:
         answer["references"] = [

@@ -7,7 +7,7 @@
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
                 pump                              the fetcher's requests and answers
-                following                             inside another loop, such as a broker's
+                following                             inside another loop, such as the broker's loop
 
 The modules with decisions use no socket and no clock: bytes and times come in as values; requests,
 deliveries and deadlines go out as values. There are no threads, no asyncio and no callbacks:

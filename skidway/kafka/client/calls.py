@@ -15,7 +15,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Call(Protocol):
-    """One request: writes itself in a version, and reads its response."""
+    """One request. It writes itself in a given version, and reads the response to it."""
 
     @property
     def api(self) -> ApiKey:

@@ -57,8 +57,9 @@ class Client:
     ) -> None:
         """bootstrap: host:port, several separated by commas. Raises UsageError if it is malformed.
 
-        refused_timeout_ms: how long to try addresses that refuse connections, as long as no broker
-        has answered. Short if a person waits. None: as long as for any other failure.
+        refused_timeout_ms: a request gives up after this time if connections are refused and no
+        broker has answered any request yet. The time is short if a person waits. None: the request
+        gives up after the request timeout, as after any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -105,7 +106,7 @@ class Client:
         """For each partition the first offset at or after a time in ms. Instead of a time, LATEST
         asks for the high watermark, EARLIEST for the log start.
 
-        Asks for the leaders again until it has an answer for each partition. Raises KafkaError for
+        Asks for leaders and offsets again until each partition has an answer. Raises KafkaError for
         a partition that does not exist, or whose leader refuses.
         """
         found: dict[TopicPartition, ListedOffset] = {}
@@ -144,23 +145,23 @@ class Client:
             self.pause(backoff.next_s())
 
     def create_topics(self, topics: Sequence[NewTopic]) -> requests.Results:
-        """Creates topics. Returns the error of each topic, or None. The controller knows the topics
+        """Creates topics. Returns for each topic an error or None. The controller knows the topics
         at once, other brokers later."""
         call = requests.create_topics_call(topics, self.request_timeout_ms)
         return self._ask_controller(call, requests.created_topics)
 
     def delete_topics(self, names: Sequence[str]) -> requests.Results:
-        """Deletes topics. Returns the error of each topic, or None."""
+        """Deletes topics. Returns for each topic an error or None."""
         call = requests.delete_topics_call(names, self.request_timeout_ms)
         return self._ask_controller(call, requests.deleted_topics)
 
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> requests.Results:
-        """Adds partitions to topics, up to `counts` in all. Returns the error of each topic, or
-        None.
+        """Adds partitions until each topic has the number in `counts`. Returns for each topic an
+        error or None.
 
-        Raises UnsupportedVersion if the broker cannot do it.
+        Raises UnsupportedVersion if the broker cannot add partitions.
         """
         call = requests.create_partitions_call(
             counts, self.request_timeout_ms, validate_only=validate_only
@@ -195,13 +196,13 @@ class Client:
         return requests.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
-        """The settings of one broker, the one with the lowest id that answers."""
+        """The settings of one broker. Of the brokers that answer, it has the lowest id."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
             try:
                 response = self._ask(call, _always(brokers[number].address))
-            except BrokerUnreachable:  # the broker has died and is still listed
+            except BrokerUnreachable:  # the broker is dead, but still listed
                 if number == max(brokers):
                     raise
             else:
@@ -218,7 +219,7 @@ class Client:
         self._network.turn(now)
         deadline = self.session.next_deadline
         if self.session.delivered_count != delivered_count:
-            timeout_s = 0  # something happened while sending or connecting
+            timeout_s = 0  # answers or failures have come already
         elif deadline is not None:
             timeout_s = min(timeout_s, deadline - now)
         woken = False

@@ -141,8 +141,8 @@ class LogDir:
 
 
 class ListedOffset(NamedTuple):
-    """The offset that was found for a time, the timestamp of its record in ms, and its leader
-    epoch.
+    """The offset that was found for a time, with the timestamp (ms) and the leader epoch of the
+    record at that offset.
 
     The offset is -1 if no record is at or after the time. Timestamp and epoch are -1 if unknown.
     """

@@ -2,10 +2,11 @@
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
-Rules: responses come in the order of the requests; a response to another request than the oldest
-open one ends the connection. Every request has a deadline. If a deadline passes, the connection
-ends, too, because no later request can be answered either. The session ends a connection by
-dropping this object with all its contents, so a caller never gets an answer from an old connection.
+Rules: responses come in the order of the requests. If a response does not belong to the oldest
+open request, the connection ends. Every request has a deadline. If a deadline passes, the
+connection ends, too, because no later request can be answered either. The session ends a connection
+by dropping this object with all its contents, so a caller never gets an answer from an old
+connection.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        self._silent: deque[tuple[int, int]] = deque()  # (bytes written once it is sent, ticket)
+        # requests without a response: (_written_bytes once the request is sent, ticket)
+        self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
         self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative
@@ -140,7 +142,7 @@ class Connection:
     # the reading side
 
     def space(self) -> memoryview:
-        """The memory to receive the next bytes into."""
+        """The memory for the bytes that are received next."""
         return self._reader.space()
 
     def received(self, count: int) -> None:
@@ -163,7 +165,7 @@ class Connection:
     def _take(self, frame: memoryview) -> None:
         if not self._sent:
             raise ProtocolError("a response that nobody asked for")
-        sent = self._sent[0]  # removed only after its response was read without error
+        sent = self._sent[0]  # removed only after its response is read
         if peek_correlation_id(frame) != sent.correlation_id:
             raise ProtocolError("a response to another request than the oldest")
         body = response_body(frame, sent.call.api, sent.version)

@@ -14,8 +14,9 @@ class Delivery(NamedTuple):
 
     base_offset: -1 if there is an error, or if the broker did not send an offset (acks 0,
     DUPLICATE_SEQUENCE_NUMBER). error: the broker refused this batch for good, or `Drained`.
-    attempts: how often the batch was sent. A refused batch may have been stored by any attempt
-    except the last one, a drained batch by any attempt.
+    attempts: how often the batch was sent. If the broker refused the batch, any attempt
+    except the last one may have stored it. If the batch was drained, any attempt may have stored
+    it.
     """
 
     token: object
@@ -38,4 +39,4 @@ class Drained(KafkaError):
 
 
 class BufferFull(SkidwayError):
-    """The producer holds as many bytes as it may. Poll it until it `has_room`."""
+    """The producer holds as many bytes as it may. Poll the producer until `has_room` is True."""

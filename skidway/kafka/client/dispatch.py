@@ -23,7 +23,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from skidway.kafka.types import TopicPartition
 
-REQUEST_BYTES_MAX = 4 * 1024 * 1024  # limit for all batches of a request; one batch may be larger
+REQUEST_BYTES_MAX = 4 * 1024 * 1024  # a single batch may be larger
 
 Leaders = Callable[[TopicPartition], Address | None]
 
@@ -75,8 +75,8 @@ class Dispatch:
         return self.buffered_bytes < self._max_buffered_bytes
 
     def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch. Raises BufferFull unless it `has_room`. The batch may exceed the
-        limit."""
+        """Queues a batch. Raises BufferFull if `has_room` is False. If it is True, even a batch
+        that exceeds the limit is queued."""
         size = encoded.size_bytes
         if not self.has_room:
             raise BufferFull(f"{self.buffered_bytes} bytes wait to be sent already")
@@ -189,8 +189,8 @@ class Dispatch:
         return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
-        """Gives the newest producer id to a partition that wants a newer one. Returns False if
-        there is none yet."""
+        """If the partition needs a newer producer id, gives it the newest one. Returns False if
+        there is no id yet that is new enough."""
         if not outbox.wants_identity:
             return True
         if self._identity is None or self._identity.generation < outbox.generation_wanted:
@@ -216,7 +216,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # next time, the other partitions come first
+            self._active[outbox.tp] = None  # so the other partitions come first next time
         if not data:
             return None
         request_id = next(self._ids)

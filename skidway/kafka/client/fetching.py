@@ -5,9 +5,10 @@ the batches to the owner. Only one fetch is open to a leader at a time, and none
 that leader wait to be taken. So at most one response per leader is held in memory. Partitions take
 turns at the front of the requests, because a broker fills a response from the front.
 
-The owner gets whole batches, from the batch that contains the position on. A partial last batch is
-dropped and fetched again. The next position is after the last whole batch, so nothing is skipped,
-and nothing comes twice. Offsets may be missing between two batches if the log was compacted.
+The owner gets whole batches. The first is the batch that contains the position. A partial last
+batch is dropped and fetched again. The next position is after the last whole batch, so nothing is
+skipped, and nothing comes twice. Offsets may be missing between two batches if the log was
+compacted.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REST_S_MAX = 0.1
 """A fetch names all partitions of a leader. If there are many of them and few bytes came, the next
 fetch waits a little. Otherwise client and broker would look at all partitions for each small
 batch."""
-RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # how far max_bytes grows for one larger batch
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this to fetch a large batch
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
@@ -85,7 +86,7 @@ class _Reading:
         self.retry_at = 0.0
         self.backoff = backoff
         self.is_halted = False
-        self.place: Place | None = None  # the connection of the last fetched batches
+        self.place: Place | None = None  # the connection that brought the last batches
 
 
 class _Ready(NamedTuple):
@@ -201,7 +202,7 @@ class Fetching:
         the batches that were fetched before an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that waiting does not
-        cure. The partition is not read until `seek` or `remove`.
+        cure. The partition is not read again until the caller calls `seek` for it.
         """
         while self._errors:
             tp, generation, error = self._errors.popleft()
@@ -217,8 +218,8 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted since the last call, each with the newest
-        reason. Reading goes on by itself. A caller that checks the batch below the position must
-        then check it again.
+        reason. Reading goes on by itself. A caller that compares the last batch before the position
+        with the source must compare it again after an interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -299,7 +300,7 @@ class Fetching:
         fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
         reading.place = place
         self._ready.append(_Ready(place[0], reading.generation, end, fetched))
-        self._readings[tp] = self._readings.pop(tp)  # next time, the other partitions come first
+        self._readings[tp] = self._readings.pop(tp)  # the next fetch names it after the others
 
     def _refused(
         self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float
@@ -319,8 +320,8 @@ class Fetching:
         self._errors.append((tp, reading.generation, error))
 
     def _ask_for_more(self, tp: TopicPartition, reading: _Reading, records: memoryview) -> None:
-        """Handles an answer without one whole batch that reaches the position: the next fetch asks
-        for more bytes."""
+        """Raises the partition's `max_bytes` for the next fetch. The answer had no whole batch that
+        reaches the position."""
         needed = 2 * len(records)
         if len(records) >= HEADER_BYTES:
             needed = max(needed, read_header(records).size_bytes)
@@ -334,8 +335,9 @@ class Fetching:
 def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
     """The whole batches that reach a position, and the position after them.
 
-    Raises CorruptBatch when the first of them is damaged or offsets do not rise. If whole batches
-    come before the damage, it returns these, and the next call finds the damage.
+    A batch is bad if it is damaged, or if offsets do not rise. If whole batches come before the
+    bad one, only those are returned, and the next call finds the bad one. If none does,
+    CorruptBatch is raised.
     """
     found: list[memoryview] = []
     end = position

@@ -1,15 +1,15 @@
 """A client inside another loop: for mirrors, which run in a broker's loop.
 
 Nothing here waits, provided that the resolver does not wait for brokers' names. The loop supplies a
-`Watcher` on its own epoll, and passes the events of that epoll on. It calls `turn` after the
-events, and at `next_deadline`::
+`Watcher` on its own epoll, and passes that epoll's events to the client. It calls `turn` after
+the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
     source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # the checkpoint is the log end
 
     for fd, readable, writable in epoll_events:
-        if not source.ready(fd, readable, writable): ...        # then it is a socket of the broker
+        if not source.ready(fd, readable, writable): ...        # the broker's own socket
     turn = source.turn()
     for fetched in turn.fetched:                                # whole batches, raw
         for view in fetched.batches:
@@ -18,10 +18,11 @@ events, and at `next_deadline`::
     for answer in turn.answers: ...                             # .ticket, .response or .error
     wait_at_most_until(source.next_deadline)
 
-Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response. To
-compare the last batch below its log end with the source (docs/delivery.md: has the source
-diverged?), a mirror first seeks to log end offset - 1. The first batch that it gets contains that
-offset.
+Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response.
+
+To check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its
+own log with the source. It first seeks to its log end offset - 1; the first batch that it gets
+contains that offset.
 
 `Connection` offers the same without sockets: it takes bytes by `space` and `received`, shows bytes
 by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.
@@ -47,7 +48,8 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""A loop with an open fetch always calls more often than this, unless it stood still."""
+"""If no call came for longer than this, the loop stood still: with an open fetch, a loop that runs
+calls more often."""
 
 
 class Turn(NamedTuple):
@@ -63,7 +65,7 @@ class Turn(NamedTuple):
 class LoopClient:
     """Fetches raw batches and sends requests, without ever waiting."""
 
-    # More than six arguments: Kafka's settings by their names, and parts that tests replace.
+    # It has more than six arguments: Kafka's settings, and the parts that tests replace.
     def __init__(
         self,
         bootstrap: str,
@@ -99,7 +101,7 @@ class LoopClient:
         self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        # number of the session's answers at the last turn; -1 makes a turn due
+        # how many answers the session had delivered at the last turn; -1 makes a turn due
         self._seen_count = -1
 
     @property
@@ -150,8 +152,8 @@ class LoopClient:
     def ask(self, call: Call, address: Address | None = None) -> int:
         """Sends a request to a broker, by default to any that can be reached. Returns its ticket.
 
-        The answer comes with a later turn: a response, or an error (after `Disconnected`, ask
-        again).
+        A later turn returns the answer: a response or an error. If the error is `Disconnected`, the
+        caller should ask again.
         """
         now = self._clock.monotonic()
         if address is None:
@@ -214,8 +216,8 @@ class LoopClient:
     def _now(self) -> float:
         """Monotonic seconds. Marks all readings as interrupted if the last call was long ago.
 
-        Then the loop or the whole machine stood still: answers in the sockets may be old, and the
-        next fetch may read another topic of the same name.
+        A long time without a call means that the loop or the whole machine stood still. Answers in
+        the sockets may be old, and the next fetch may read another topic of the same name.
         """
         now = self._clock.monotonic()
         if now - self._called_at > STOOD_STILL_S:

@@ -61,11 +61,12 @@ class Metadata:
             self._stale, self._due_at = True, None
 
     def unwant(self, topic: str) -> None:
-        """Excludes a topic that nobody uses any more: it is not asked for again."""
+        """Excludes a topic that nobody uses any more: later requests do not name it."""
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader. If it is unknown, notes to ask again."""
+        """The address of a partition's leader. If the leader is unknown, `advance` will ask
+        for it."""
         address = self.cluster.leader(tp)
         if address is None:
             self.want(tp.topic)
@@ -78,7 +79,7 @@ class Metadata:
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def mark_stale(self) -> None:
-        """Notes to ask again: an answer has shown that a leader has changed."""
+        """Makes a request for metadata due: an answer has shown that a leader has changed."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
@@ -87,8 +88,8 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """A broker that can be asked now: a connected one if there is one, else the next of the
-        known brokers in turn."""
+        """A broker that can be asked now. A connected broker is preferred; without one, the known
+        brokers take turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:
@@ -120,8 +121,8 @@ class Metadata:
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """Takes the answer to another request. What it says about a topic replaces what was known
-        of that topic; other topics stay as they were."""
+        """Takes the answer to a metadata request that this object did not send. The answer's
+        topics replace the known topics of the same names; other topics stay as they were."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
 

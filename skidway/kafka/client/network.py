@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
-_RECEIVES_PER_TURN_MAX = 32  # after this many, other sockets have their turn
+_RECEIVES_PER_TURN_MAX = 32  # after these, the other sockets are served
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -139,7 +139,8 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """One address of the name, the next one at each attempt (localhost: ::1, 127.0.0.1)."""
+        """One address of the link's host. Each attempt takes the host's next address: for
+        localhost, ::1 and then 127.0.0.1."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None

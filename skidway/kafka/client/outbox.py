@@ -2,22 +2,22 @@
 
     queue    batches without a sequence, in send order
     flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
-             the first one is the first that is not acknowledged
+             `settle` removes the acknowledged batches at the front
     doomed   batches that go back to the owner: a refused batch and those after it
 
-Rules (docs/delivery.md; without any one of them, some order of events leaves a hole):
+Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole:
 
-* Sequences count records. A retry has the same bytes and the same sequence, and never expires.
+* Sequences count records. A retry has the same bytes and the same sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. With several batches in
   flight, a later batch could then overtake a refused earlier one. So only one batch is in flight in
   these cases: until the first acknowledgement under an identity, after a lost connection or a
   change of leader, after an hour without traffic, and while event times are over an hour old
   (Apache Kafka forgets producers by event time).
-* After OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47), UNKNOWN_PRODUCER_ID (59) or
-  a batch refused for good, nothing more is sent until every batch in flight is answered or its
-  connection is gone (drain). Then the partition takes a new producer id, and sends everything from
-  the first unacknowledged batch on again, under this id. The exception is a batch that was refused
-  for good: it goes back to the owner, with all batches after it.
+* A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
+  (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
+  drain ends when every batch in flight is answered or has lost its connection. Then the partition
+  takes a new producer id, and sends all batches from the first unacknowledged one on, under the new
+  id. But a batch that was refused for good goes back to the owner, with all batches after it.
 * The owner gets acknowledgements in send order, without holes.
 
 No I/O and no clock: times are parameters.
@@ -51,8 +51,8 @@ IDENTITY_LOST = frozenset(
         ErrorCode.PRODUCER_FENCED,
     }
 )
-# Errors that stay the same if the same bytes are sent again. All other errors are retried: the
-# operator can repair missing rights or a missing topic, so lines are not given up because of them.
+# Errors that stay the same if the same bytes are sent again. After any other error the batch is
+# retried: the operator can still grant missing rights, or create a missing topic.
 REFUSED_FOR_GOOD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -177,7 +177,8 @@ class Outbox:
         yield from self._doomed
 
     def add(self, entry: OutboxEntry) -> None:
-        """Queues a batch. If batches go back to the owner, the new one goes back after them."""
+        """Queues a batch. If other batches wait to go back to the owner, this batch goes back after
+        them."""
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:
@@ -232,7 +233,7 @@ class Outbox:
             return True
         error = error_for(code, message)
         self.trouble = error
-        if now >= self.retry_at:  # one wait for all batches that were in flight together
+        if now >= self.retry_at:  # batches in flight together share one wait
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = BatchState.REFUSED, True
@@ -309,9 +310,8 @@ class Outbox:
         return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
 
     def _is_refused_for_good(self, entry: OutboxEntry, code: ErrorCode) -> bool:
-        """Whether a retry is useless. A batch that arrives damaged is sent again, but only
-        `CORRUPT_TIMES_MAX` times in all, because after that its bytes themselves must be
-        damaged."""
+        """Whether a retry is useless. A batch that arrives damaged is sent at most
+        `CORRUPT_TIMES_MAX` times: if it is damaged each time, the damage is in its own bytes."""
         if code is ErrorCode.CORRUPT_MESSAGE:
             entry.corrupt_times += 1
             return entry.corrupt_times >= CORRUPT_TIMES_MAX

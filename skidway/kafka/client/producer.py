@@ -76,7 +76,7 @@ class Producer:
 
     @property
     def made_again(self) -> frozenset[str]:
-        """Topics that are bound to an id and have another id now."""
+        """Topics whose id in the cluster is not the id to which they are bound."""
         return frozenset(topic for topic in self._topic_ids if self._is_another(topic))
 
     @property
@@ -171,7 +171,7 @@ class Producer:
         if self._dispatch.has_stale_leaders:
             self._dispatch.has_stale_leaders = False
             picture.mark_stale()
-        picture.advance(session, now)  # before the plan, so that the plan uses new metadata
+        picture.advance(session, now)  # first, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.PRODUCE, now)
@@ -188,7 +188,8 @@ class Producer:
         self._take_identity(now)
 
     def _is_another(self, topic: str) -> bool:
-        """Whether the topic of this name now has another id than the one it is bound to."""
+        """Whether the topic is bound to an id, and the cluster's topic of this name has another
+        id."""
         bound, found = self._topic_ids.get(topic), self._client.picture.topic_id(topic)
         return bound is not None and found not in ("", bound)
 

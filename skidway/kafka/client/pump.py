@@ -15,7 +15,7 @@ LOOK_AGAIN_S = 0.05
 
 
 class FetchPump:
-    """Joins a `Fetching` to a session, for both drivers. It decides nothing."""
+    """Joins a `Fetching` to a session, for `Fetcher` and for `LoopClient`. It decides nothing."""
 
     def __init__(self, fetching: Fetching, session: ClientSession, picture: Metadata) -> None:
         self._fetching = fetching
@@ -37,7 +37,7 @@ class FetchPump:
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
             picture.mark_stale()
-        picture.advance(session, now)  # before the plan, so that the plan uses new metadata
+        picture.advance(session, now)  # first, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.FETCH, now)

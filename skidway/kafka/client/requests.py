@@ -60,7 +60,8 @@ Results = dict[str, KafkaError | None]
 
 
 def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
-    """A request to one leader for the offsets of times (ms, LATEST or EARLIEST)."""
+    """A request to one leader: for each partition, the offset that belongs to a time (ms, LATEST
+    or EARLIEST)."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time_ms in times.items():
         row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)

@@ -85,7 +85,7 @@ class Link:
 
     @property
     def next_deadline(self) -> float | None:
-        """When connecting, or the oldest call, times out (monotonic seconds)."""
+        """When the attempt to connect, or the oldest call, times out (monotonic seconds)."""
         if self.connection is not None:
             return self.connection.next_deadline
         return self.dial_deadline
@@ -149,7 +149,7 @@ class ClientSession:
         return not waiting and link.in_flight_count < CALLS_PER_LINK_MAX
 
     def is_ready(self, address: Address, channel: Channel) -> bool:
-        """Whether there is a connection whose versions are agreed on."""
+        """Whether there is a connection on which client and broker have agreed on versions."""
         link = self._links.get(LinkKey(address, channel))
         return link is not None and link.connection is not None and link.connection.is_ready
 
@@ -183,8 +183,9 @@ class ClientSession:
         return 0.0 if link is None else link.retry_at
 
     def ended_count(self, address: Address, channel: Channel) -> int:
-        """How many connections have ended or could not be opened. This number identifies a
-        connection: a call is answered on the connection for which it was submitted, or not at all.
+        """How many connections to this address on this channel have ended or could not be opened.
+        So the number identifies the connection of a call that is submitted now: the call is
+        answered on that connection or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count

@@ -3,8 +3,8 @@
 Bytes come in as memoryviews, and messages go out; messages come in, and bytes (or lists of buffers)
 go out. No module here uses a socket, a clock or a log. A ``ProtocolError`` is raised for a message
 that is not exactly what its version prescribes: one that is cut short or too long, has a length
-that cannot fit, or has text that is not UTF-8. Every length is compared with the number of bytes
-present before it is used.
+that cannot fit, or has text that is not UTF-8. Before a length is used, it is compared with the
+number of bytes present.
 
 Reading order::
 
@@ -40,8 +40,8 @@ A broker
 --------
 ::
 
-    for frame in ...:                          # memoryview without the length: our broker cuts
-        header, body = read_request_header(frame)            # them in skidway.broker.network
+    for frame in ...:              # a memoryview without the length, from skidway.broker.network
+        header, body = read_request_header(frame)
         # header.api_key, .api_version, .correlation_id, .client_id
         ...
         sock.send(response_frame(header, encode(response, header.api_version)))
@@ -58,10 +58,10 @@ A broker
 
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, even for an unsupported version
 (v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
-care of this. A request closes its connection, and no other, if its key is unknown, its version was
-not offered, or its body is refused. Produce 0-2 is the exception: it is answered, with
-UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because librdkafka
-leaves trailing bytes after one kind of request.
+care of this. If a request has an unknown key, a version that was not offered, or a body that is
+refused, the broker closes the connection that brought it. Produce 0-2 is the exception: the broker
+answers UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because
+librdkafka leaves trailing bytes after one kind of request.
 
 A client
 --------
@@ -71,7 +71,7 @@ A client
     sock.sendall(request_frame(ApiKey.METADATA, version, correlation_id, client_id, body))
     reader = FrameReader(limit_bytes)
     count = sock.recv_into(reader.space())
-    for frame in reader.received(count):                # valid as long as it is held
+    for frame in reader.received(count):                # valid while you hold a reference
         correlation_id = peek_correlation_id(frame)     # which request this answers
         body = response_body(frame, api_key, version)
         response = decode(MetadataResponse, body, version)

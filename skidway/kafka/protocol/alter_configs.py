@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33), versions 0-2: the settings of a resource become exactly those given.
+"""AlterConfigs (key 33), versions 0-2: replaces all settings of a resource.
 
 1    throttling after the answer
 2    flexible

@@ -4,10 +4,10 @@
     2    throttling after the answer
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
-The *response header* never has a tag section, in any version, because a client must be able to read
-the answer to a version that the broker does not know (``frames.response_frame`` takes care of
-this). That answer is a version 0 body with error 35 (UNSUPPORTED_VERSION) and the ranges. The
-broker ignores the body of the request in that case (KIP-511).
+The client may ask in a version that the broker does not know. The broker then ignores the body of
+the request, and answers a version 0 body with error 35 (UNSUPPORTED_VERSION) and the ranges
+(KIP-511). So that the client can read this answer, the *response header* has no tag section in any
+version; ``frames.response_frame`` takes care of this.
 
 Skidway's broker ignores features. Version 4 (a feature's lowest version may be 0) is left out.
 """
@@ -114,7 +114,7 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a request since version 3 names the software as KIP-511 demands."""
+    """Whether a request names the client's software as KIP-511 demands. True before version 3."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)

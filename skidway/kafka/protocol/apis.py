@@ -1,9 +1,10 @@
 """The APIs and their versions: what Skidway's broker can offer, and what its client wants.
 
 ``flexible_since`` decides the headers and the encoding of a version (KIP-482). ``broker`` is the
-range that the broker can serve: its ApiVersions answer lists the handlers that it registers, each
-within this range. ``client`` is the range that the client can use; ``choose`` takes the highest
-version that both have. The ranges cover what today's clients were seen to need:
+range that the broker can serve. Its ApiVersions answer lists only the APIs for which it registers a
+handler, and a handler may serve a part of this range. ``client`` is the range that the client can
+use; ``choose`` takes the highest version that both have. The ranges cover what today's clients
+need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
   lowest version is higher than 0. But versions 0-2 are answered with UNSUPPORTED_VERSION (KIP-896,
@@ -12,7 +13,7 @@ version that both have. The ranges cover what today's clients were seen to need:
   names topics only by id.
 * ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.
 
-A further API (transactions, SASL) gets an entry here, and a file of its own name.
+To add an API (transactions, SASL), add an entry here, and a file with the API's name.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ NEVER_FLEXIBLE = 1 << 15
 
 
 class ApiKey(IntEnum):
-    """Kafka's API keys: number, first flexible version, versions that the broker serves, and
-    versions that the client can use, if they differ."""
+    """Kafka's API keys. Each has a number, the first flexible version, the versions that the broker
+    serves, and, if different, the versions that the client can use."""
 
     PRODUCE = 0, 9, (0, 9), (3, 9)
     FETCH = 1, 12, (4, 12)

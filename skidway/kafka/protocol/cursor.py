@@ -84,7 +84,8 @@ def compact_count_at(
 
 
 def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
-    """The count, if the bytes left can hold that many elements and it is at most `most`."""
+    """Returns `count`. Raises ProtocolError if `count` is above `most`, or if the bytes left cannot
+    hold that many elements."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:

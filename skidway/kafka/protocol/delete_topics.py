@@ -4,7 +4,7 @@
 3    may answer TOPIC_DELETION_DISABLED
 4    flexible
 5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
-6    topics by name or by id, in place of names (KIP-516)
+6    each topic by name or by id; lower versions: by name only (KIP-516)
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ class DescribeLogDirsRequest(Request):
 
 @structure
 class DescribeLogDirsPartition:
-    """Size of a partition's segments in bytes, and its log end's distance to the high watermark."""
+    """A partition. partition_size: bytes of its segments. offset_lag: records between the high
+    watermark and the log end."""
 
     partition_index: Int32
     partition_size: Int64
@@ -63,7 +64,7 @@ class DescribeLogDirsTopic:
 
 @structure
 class DescribeLogDirsResult:
-    """One directory; KAFKA_STORAGE_ERROR if it is offline."""
+    """One directory. error_code: KAFKA_STORAGE_ERROR if the directory is offline."""
 
     error_code: Int16 = 0
     log_dir: str

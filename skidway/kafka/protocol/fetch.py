@@ -2,7 +2,7 @@
 
     4    isolation level, last stable offset, aborted transactions; record batch v2 (KIP-98)
     5    log start offsets (KIP-107)
-    7    fetch sessions (KIP-227); a broker that always answers session 0 has none
+    7    fetch sessions (KIP-227); a broker without sessions always answers session 0
     9    the leader epoch that the consumer knows (KIP-320)
     10   zstd is allowed from here on (KIP-110)
     11   rack and preferred read replica (KIP-392)

@@ -2,13 +2,16 @@
 
     frame              int32 length, then that many bytes: a header and a body
     request header 1   int16 api key, int16 version, int32 correlation id, string client id
-    request header 2   as 1 (client id is not a compact string), then tags; in flexible versions
+    request header 2   request header 1, then tags; the client id is not compact here, either
     response header 0  int32 correlation id
-    response header 1  as 0, then tags; in flexible versions, except ApiVersions (KIP-511)
+    response header 1  response header 0, then tags
+
+Flexible versions have the headers 2 and 1; but ApiVersions always has response header 0 (KIP-511).
 
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
-For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present. HTTP
-or TLS on a plain port begins with bytes that look like a refused length; the error says so.
+For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present. If
+the peer speaks HTTP or TLS on a plain port, its first bytes look like a length that is refused; the
+error then names HTTP or TLS.
 """
 
 from __future__ import annotations
@@ -43,9 +46,9 @@ class RequestHeader(NamedTuple):
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
     """Header and body of a request's frame, which is passed without its length.
 
-    The version may be one that the broker does not offer: the caller must check it. Of an
-    ApiVersions request of an unknown version only the first fields are read, because the rest may
-    have another form. Such a request must be answered, too (KIP-511).
+    The version may be one that the broker does not offer: the caller must check it. If an
+    ApiVersions request has an unknown version, only the first fields of its header are read,
+    because the rest may have another form. Such a request must be answered, too (KIP-511).
 
     Raises UnknownApi for an unknown key, ProtocolError for a header that is cut short or damaged.
     """
@@ -121,8 +124,8 @@ class FrameReader:
         count = sock.recv_into(reader.space())
         for frame in reader.received(count): ...
 
-    Every frame has its own memory and stays valid as long as a reference exists. If the end of the
-    buffer cuts a frame, the frame's beginning moves to memory of its own, which then receives the
+    Every frame has its own memory, and stays valid while a reference to it exists. If the buffer
+    ends within a frame, the frame's beginning moves to memory of its own, which then receives the
     rest.
 
     After a ProtocolError the reader must not be used again.

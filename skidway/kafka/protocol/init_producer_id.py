@@ -2,7 +2,7 @@
 
     1    throttling after the answer
     2    flexible
-    3    the producer may name its present id and epoch, to get the next epoch (KIP-360)
+    3    a producer may send its present id and epoch, to get the next epoch (KIP-360)
     4    may answer PRODUCER_FENCED
 
 Ignored: two-phase commit (version 6).

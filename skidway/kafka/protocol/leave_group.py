@@ -29,7 +29,7 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class MemberIdentity:
-    """A member by its id, or by its instance id with an empty member id."""
+    """A member, named by its member id, or by its instance id if the member id is empty."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -37,7 +37,7 @@ class MemberIdentity:
 
 @structure
 class LeaveGroupRequest(Request):
-    """Members that leave: in `members` since version 3, one `member_id` before."""
+    """Members that leave. `members` exists since version 3; lower versions have one `member_id`."""
 
     API = ApiKey.LEAVE_GROUP
     VERSIONS = VERSIONS

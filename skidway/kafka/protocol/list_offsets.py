@@ -30,7 +30,7 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(1, 7)
 LATEST = -1
-"""Asks for the high watermark, or for the last stable offset if read committed."""
+"""Asks for the high watermark, or with isolation level "read committed" the last stable offset."""
 EARLIEST = -2
 """Asks for the log start offset."""
 MAX_TIMESTAMP = -3

@@ -10,15 +10,15 @@ A message is a class whose annotations say everything about its fields::
         host: Annotated[str | None, nullable(12)]           # before 12: null is refused
 
 ``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark;
-integers have their width in the type. ``X | None`` may be null in every version, or only since the
-version of ``nullable(n)``. A ``tagged`` field stands in the tag section of flexible versions, and
-is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field that must not be
-left out silently: if it is set, ``encode`` raises UnsupportedVersion in a version without the
-field.
+integers have their width in the type. ``X | None`` may be null in every version; with
+``nullable(n)``, only since version n. A ``tagged`` field stands in the tag section of flexible
+versions, and is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field
+that must not be left out silently: if a message sets the field, and the version does not have it,
+``encode`` raises UnsupportedVersion.
 
 Each (class, version) is compiled once into a list of steps. Neighbouring fields of fixed width
 become one ``struct`` format. This is the general path. Produce and Fetch also have hand-written
-parsers, and the tests keep both equal.
+parsers; tests check that they read and write the same as the general path.
 """
 
 from __future__ import annotations
@@ -407,8 +407,8 @@ def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
     if isinstance(shape, Nested | Id | Fixed):
-        # The wire has no null for these shapes. If such a field is optional, it is tagged, and it
-        # is left out if null.
+        # The wire has no null for a structure, an id or an integer. An optional field of such a
+        # shape is tagged, and a null is written by leaving the field out.
         return _element(shape, version, compact)
     codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)

@@ -1,6 +1,6 @@
 """Metadata (key 3), versions 0-12.
 
-    1    rack, controller id, is_internal; null topics = all, an empty array = none (0: empty = all)
+    1    rack, controller id, is_internal; topics: null = all, empty = none (in 0: empty = all)
     2    cluster id
     3    throttle time
     4    allow_auto_topic_creation: lower versions always create, so the client wants 4 or higher
@@ -8,7 +8,7 @@
     7    leader epochs (KIP-320)
     8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
     9    flexible (KIP-482)
-    10   topic ids in requests (to be used only since 12) and in answers (KIP-516)
+    10   topic ids in answers, and in requests, where only 12 may use them (KIP-516)
     11   without the cluster's authorized operations (KIP-700)
     12   topics can be requested by id; then the name is null
 

@@ -52,7 +52,7 @@ class OffsetDeleteResponseTopic:
 
 @structure
 class OffsetDeleteResponse(Response):
-    """The result for each offset, or the error because of which nothing was deleted."""
+    """The result for each offset. If error_code is not 0, nothing was deleted."""
 
     API = ApiKey.OFFSET_DELETE
     VERSIONS = VERSIONS

@@ -59,8 +59,8 @@ class OffsetForLeaderEpochRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """The largest epoch that is not larger than the requested one, and the offset after its last
-    record."""
+    """The requested epoch, or else the largest epoch below it; and the offset after the last record
+    of that epoch."""
 
     error_code: Int16 = 0
     partition: Int32

@@ -41,10 +41,12 @@ can become an object of a hundred bytes in memory, so a limit on the frame's siz
 whole metadata of the largest cluster that Kafka supports (200,000 partitions of three replicas) has
 fewer elements."""
 REQUEST_ELEMENTS_MAX: Final = 200_000
-"""The highest number of array elements in a request: the number of partitions of such a cluster."""
+"""The highest number of array elements in a request: the partitions of the largest cluster that
+Kafka supports."""
 
 TAGS_MAX: Final = 1000
-"""Most tags in one section. Kafka's messages have only a few, and each is skipped one by one."""
+"""The highest number of tags in one section. Kafka's messages have only a few tags. A
+reader takes tags one by one, so a long section would cost it much time."""
 
 
 class MessageReader:
@@ -154,8 +156,9 @@ class MessageReader:
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
-        """Reads a tag section. `known` gets a tag and a reader of exactly that tag's field. It
-        reads the field and returns True, or returns False; then the tag is skipped."""
+        """Reads a tag section. `known` is called with each tag and a reader of that tag's field
+        only. If `known` knows the tag, it reads the field and returns True. If it returns False,
+        the tag is skipped."""
         count = self.uvarint()
         if count * 2 > self.left:
             raise _truncated(count * 2, self)

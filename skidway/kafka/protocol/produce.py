@@ -95,7 +95,7 @@ class ProduceRequest(Request):
 
 @structure
 class BatchIndexAndErrorMessage:
-    """A record because of which the broker refused the batch."""
+    """A record that the broker refused, and with it the whole batch."""
 
     batch_index: Int32
     batch_index_error_message: ErrorText = None
@@ -316,7 +316,7 @@ def _fixed_part(result: ProduceResult, version: int) -> bytes:
     return _RESULT_0.pack(partition, error_code, base_offset)
 
 
-# Seven arguments: the fields of header and request, in wire order.
+# It has seven arguments: the fields of header and request, in wire order.
 def write_request(
     correlation_id: int,
     client_id: str | None,
@@ -326,7 +326,7 @@ def write_request(
     data: Sequence[TopicBuffers],
     transactional_id: str | None = None,
 ) -> list[Buffer]:
-    """A whole frame as buffers for sendmsg. The records among them are the caller's, not copies."""
+    """A whole frame as buffers for sendmsg. The records in it are not copied."""
     compact = version >= _FLEXIBLE
     out = bytearray()
     if version >= 3:

@@ -264,8 +264,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a read error while an answer is sent is the client's going away",
         "broker/network/connection.py",
-        "            if error.errno in DEVICE_ERRORS:  # this is",
-        "            if error.errno is None:  # this is",
+        "            if error.errno in DEVICE_ERRORS:  # errors of the file",
+        "            if error.errno is None:  # errors of the file",
         (
             "tests/unit/broker/test_device_errors.py::"
             "test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline",
@@ -274,8 +274,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a client that goes away while an answer is sent is a read error",
         "broker/network/connection.py",
-        "            if error.errno in DEVICE_ERRORS:  # this is",
-        "            if error.errno:  # this is",
+        "            if error.errno in DEVICE_ERRORS:  # errors of the file",
+        "            if error.errno:  # errors of the file",
         (
             "tests/unit/broker/test_device_errors.py::"
             "test_a_client_that_is_gone_is_no_error_of_the_device",

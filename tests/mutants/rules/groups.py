@@ -47,12 +47,12 @@ MUTANTS: tuple[Mutant, ...] = (
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # After""",
+        # Until""",
         """        error = self.roster.refusal(member_id, instance_id)
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        # After""",
+        # Until""",
         (f"{_GROUP}::test_zombies_are_refused",),
     ),
     Mutant(
@@ -233,8 +233,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the cache keeps what it had of a group whose commit may have come through",
         "broker/groups/offsets.py",
-        "self._groups.cache.drop(group_id)  # ZooKeeper",
-        "pass  # ZooKeeper",
+        "self._groups.cache.drop(group_id)  # it is unknown",
+        "pass  # it is unknown",
         (f"{_COORDINATOR}::test_what_a_commit_without_answer_came_to_is_read",),
     ),
     Mutant(
