@@ -50,7 +50,7 @@ Shape = tuple[dict[str, Any], pa.RecordBatch]
 
 
 def run() -> Table:
-    """Measures each shape in both directions, the sides in turn."""
+    """Measures encoding and decoding of each shape; the sides take turns."""
     table = Table(f"codec: columns to Avro and back, {ROWS:,} rows a batch, one core")
     for name, (schema, batch) in shapes().items():
         codec = Codec(schema)
@@ -249,7 +249,7 @@ def messages() -> list[str]:
 
 
 def shape(columns: dict[str, tuple[Any, list[Any]]]) -> Shape:
-    """(schema, a batch of its types)."""
+    """A schema of these columns, and a batch with the types of this schema."""
     fields = [{"name": name, "type": avro} for name, (avro, _) in columns.items()]
     schema = {"type": "record", "name": "Log", "fields": fields}
     arrow = Codec(schema).arrow_schema

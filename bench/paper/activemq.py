@@ -1,8 +1,9 @@
 """ActiveMQ of Debian on loopback, loaded by its own producer and consumer threads.
 
-Its commands `activemq producer` and `activemq consumer` run these threads. This benchmark runs the
-threads in a separate JVM and reads their progress through Py4J. Persistent messages into KahaDB,
-sent and flushed asynchronously, automatic acknowledgement, a prefetch of 1,000: the paper's set-up.
+ActiveMQ's commands `activemq producer` and `activemq consumer` run these threads. This benchmark
+runs the threads in a separate JVM and reads their progress through Py4J. The set-up is the paper's:
+persistent messages in KahaDB, which are sent and flushed asynchronously; automatic acknowledgement;
+a prefetch of 1,000.
 """
 
 from __future__ import annotations
