@@ -1,6 +1,6 @@
 """Each system's own best producer; the Java consumer on both; a read from a cold page cache.
 
-Kafka's producer is its ProducerPerformance into Apache Kafka, with its defaults and with batches of
+For Kafka, the tool ProducerPerformance sends to Apache Kafka, with its defaults and with batches of
 about 50 messages of 200 bytes. Our producer sends to our broker, in two forms: from columns (Arrow
 in, whole batches out), as the agent does; and `skidway.producer.Producer`, which gets Python's
 bytes, 1,000 messages in each call, with its defaults and with batches of about 50 messages. Before

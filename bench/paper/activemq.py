@@ -98,7 +98,7 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[Any, Any, Any]]:
-        """A client's JVM with one session: the package of threads, the session, the queue."""
+        """Runs a client's JVM; yields the Java package of the threads, a session and the queue."""
         said = self._folder / f"client-{time.time_ns()}.out"
         command = self._java(HEAP_MB // 2, f"{CLASS_PATH}:{_py4j_jar()}")
         client = Program([*command, "py4j.GatewayServer", "0"], said)
