@@ -155,7 +155,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drops a topic's files, as far as the broker has them open, from the page cache."""
+    """Drops from the page cache those files of a topic that the broker has open."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))
