@@ -55,8 +55,8 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """Messages are published in order; one leaves the outbox only when every in-sync replica has
-    it."""
+    """Messages are published in order. A message leaves the outbox only when every in-sync replica
+    has the message."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
     assert not publisher.is_idle
@@ -66,8 +66,8 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
-    """A heartbeat waits until all messages up to its number are published; if it overtook them,
-    they would seem to be missing."""
+    """A heartbeat waits until all messages up to the heartbeat's number are published. If the
+    heartbeat overtook them, they would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
@@ -90,8 +90,9 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """An outbox of more bytes than a producer holds is sent as room comes, in order. Otherwise the
-    outbox's owner would never publish anything again after a long backlog."""
+    """If an outbox has more bytes than a producer holds, the outbox is sent in parts, in order,
+    whenever the producer has room. Otherwise the outbox's owner would never publish anything again
+    after a long backlog."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
     producer = MemoryProducer(cluster)
     producer.room = 2
