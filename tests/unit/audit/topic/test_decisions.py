@@ -475,8 +475,8 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """Neither their order nor a repetition changes what decisions do, because decisions come from
-    several clusters. The ledger and the fold find the same evidence."""
+    """Decisions come from several clusters, so neither the order of the decisions nor a repetition
+    may change what they do. The ledger and the fold find the same evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)
