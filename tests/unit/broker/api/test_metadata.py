@@ -174,7 +174,7 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     assert len(world.broker.metadata_answers) == 0
 
 
-# Tests with changes that a whole broker makes, unlike the replaced catalogs above.
+# The changes of the following tests are made by a whole broker, not by a replaced catalog.
 
 
 class Asking:

@@ -125,7 +125,7 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
     """A late deletion finds that its deletion mark is gone, because another broker finished the
-    deletion. It leaves alone the topic that has the name by then."""
+    deletion. If a new topic has the name by then, the late deletion leaves this topic alone."""
     topic_id = uuid.uuid4()
     tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
