@@ -224,8 +224,8 @@ def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
 
 
 def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
-    """Offsets committed to a deleted topic are dropped when a new topic has its name, so that
-    nobody reads the new topic from the old topic's offset."""
+    """If a topic was deleted and a new topic has the same name, offsets committed to the old topic
+    are dropped. So nobody reads the new topic from the old topic's offset."""
     world = World()
     world.commit("g", 1)
     world.topics["logs"] = SECOND
