@@ -31,8 +31,8 @@ def fate(
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
-    """An offset expires when the retention time has passed since the group's last member left, and
-    also since the offset's last commit."""
+    """An offset expires when the retention time has passed both since the group's last member left
+    and since the offset's last commit."""
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}
