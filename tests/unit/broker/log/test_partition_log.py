@@ -155,8 +155,8 @@ def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
 
 
 def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
-    """A read returns whole batches, and no more bytes than asked for. Only if the first batch alone
-    is larger, it is returned nevertheless."""
+    """A read returns whole batches, and no more bytes than asked for. With `at_least_one`, it
+    returns the first batch even if that batch alone is larger."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500))
     for _ in range(50):
         append(log, sized(200))

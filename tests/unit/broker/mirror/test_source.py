@@ -529,8 +529,8 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
-    """If only the mirror's last batch has expired in the source, and no later batch, the mirror
-    goes on, and the status shows that nothing could be compared."""
+    """If the mirror's last batch has expired in the source, but the source still has every later
+    batch, the mirror goes on, and the status shows that nothing could be compared."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -553,8 +553,8 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """Offsets that the source answers after an interruption are ignored, because the mirror had
-    asked for them before the interruption, for another position."""
+    """If the mirror asked for offsets before an interruption, an answer that comes after the
+    interruption is ignored. The mirror had asked for another position than it has then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the source's first offset
@@ -588,7 +588,7 @@ def until_asked(world: MirrorWorld) -> None:
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
     """If two answers for one partition come in one turn, as after a move of its leader, damage in
-    the first one also voids the second."""
+    the first answer also voids the second answer."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")

@@ -35,8 +35,8 @@ def world(tmp_path: Path) -> World:
 
 @promise("4 watermark")
 def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
-    """A flush moves the watermark up to what was written when the flush began; a write alone does
-    not."""
+    """A flush moves the watermark up to the end of what was written when the flush began. A write
+    alone does not move the watermark."""
     world.produce(b"a")
     assert world.replica.offset == 0
     world.advance(0.05)
