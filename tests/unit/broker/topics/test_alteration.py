@@ -10,8 +10,8 @@ MIRRORED = {"mirror.source.topic": "logs", "retention.ms": "5"}
 
 
 def test_some_settings_change_and_the_others_stay() -> None:
-    """Settings are set, deleted, appended to and subtracted from, and the others stay; deleting one
-    that is not set is no error."""
+    """A change sets, deletes, appends to or subtracts from a setting, and the other settings stay.
+    It is no error to delete a setting that is not set."""
     known = {"retention.ms": "5", "retention.hold": "a, b", "segment.ms": "7"}
     changes = [
         Change("retention.ms", SET, "6"),
