@@ -19,8 +19,8 @@ def files(*times: float) -> list[dict[str, Any]]:
 
 
 def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
-    """A restart is due if a file is newer than the process. So the next run makes up for one that
-    was interrupted between writing a file and restarting."""
+    """A restart is due if a file is newer than the process. So if a run was interrupted after it
+    had written a file and before the restart, the next run restarts the service."""
     assert services.started_before(status(), files(BEGAN - 60, BEGAN + 1))
     assert not services.started_before(status(), files(BEGAN - 60, BEGAN))
     assert not services.started_before(status("inactive"), files(BEGAN + 1))
