@@ -44,7 +44,7 @@ def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
 
 
 def test_a_restart_that_was_done_is_not_done_again() -> None:
-    """When a rolling restart is resumed, it leaves alone the services that have been restarted
-    since it was started."""
+    """When a rolling restart is resumed, it skips each service that was restarted after the rolling
+    restart had begun."""
     assert services.started_before(status(), files(), "2026-11-20T20:44:44Z")
     assert not services.started_before(status(), files(), "2026-11-20T20:44:43Z")
