@@ -187,8 +187,8 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """An acceptance of lines in doubt covers the lines of that moment; more lines for the same
-    reason are in doubt anew."""
+    """An acceptance of lines in doubt covers the lines that were in doubt at that moment. It does
+    not cover lines that come into doubt later for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
@@ -487,8 +487,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
 
 @promise("6 acceptance")
 def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
-    """A collector that begins anew reads all decisions from the topic: who, when, why, and for
-    which finding of a bucket."""
+    """A collector that begins anew reads all decisions from the topic. It knows who made each
+    decision, when, why, and for which finding of a bucket."""
     everything = accepted(said(5, None, LOSS))
     values = [messages.encode(x) for x in everything]
     assert [messages.decode(x) for x in values] == everything

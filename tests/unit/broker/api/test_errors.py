@@ -37,7 +37,7 @@ def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
 
 
 def test_what_passes_is_retriable() -> None:
-    """A client gets a retriable error exactly where trying again can help."""
+    """A client gets a retriable error exactly if trying again can help."""
     assert code_of(Unreachable("x")) in RETRIABLE
     assert CODES[files.StorageFailed] in RETRIABLE
     assert CODES[validation.BatchTooLarge] not in RETRIABLE

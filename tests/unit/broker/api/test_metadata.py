@@ -178,7 +178,7 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
 
 
 class Asking:
-    """One client of a broker in this process, which asks for one topic and for all."""
+    """One client of a broker in this process, which asks for one topic and for all topics."""
 
     def __init__(self, core: BrokerCore) -> None:
         self.core = core

@@ -34,7 +34,8 @@ def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
 
 
 class Alive:
-    """A session on a ZooKeeper that answers as the test says; the test runs its jobs."""
+    """A session on a ZooKeeper that answers as the test says. The test itself runs the session's
+    jobs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.coordinator: Any = SimpleNamespace(

@@ -43,7 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """The answer to a join that is answered at once or at the next deadline."""
+        """Joins the group and returns the answer. If no answer comes at once, the group's deadlines
+        are checked first."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
