@@ -169,8 +169,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A NameNode whose address cannot be found is reported by name as unreachable (status 3), not
-    as a fault of the file."""
+    """A NameNode whose address cannot be found is reported by name as unreachable (status 3). It is
+    not reported as a fault of the file that was to be read."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
         HdfsStore("hdfs://namenode:8020/logs").length("_skidway")
