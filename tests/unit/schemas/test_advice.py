@@ -127,7 +127,8 @@ def test_the_suggested_edit(
 
 
 def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
-    """New symbols that old readers cannot read are left out; the advice tells how to add them."""
+    """The suggested edit leaves out new symbols that old readers cannot read. The advice tells how
+    to add these symbols."""
     advice = advise(parse(enum("A", "B")), [(1, parse(enum("A")))], Level.FORWARD)
     assert advice is not None
     assert advice.suggestion is not None
