@@ -111,7 +111,8 @@ def test_sequences_count_records() -> None:
 
 
 def test_a_retry_is_the_same_bytes() -> None:
-    """After a lost connection the same batches go again, header included; the first goes alone."""
+    """After a lost connection the same batches are sent again with the same headers. The first of
+    them is sent alone."""
     driver = Driver()
     entries = driver.begin(1, 2, 3)
     before = [entry.header for entry in entries]
