@@ -387,7 +387,7 @@ def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
 
 
 def test_large_values_are_not_written_into_sentences() -> None:
-    """The refusal of a large default is short and does not have the whole value."""
+    """The refusal of a large default is short and does not contain the whole value."""
     large = {"k": ["x" * 1000] * 1000}
     with pytest.raises(SchemaInvalid) as caught:
         parse(record(field("int", default=large)))

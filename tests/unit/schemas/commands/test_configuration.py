@@ -15,8 +15,8 @@ from support.registry_http import Registry, record
 def test_levels_and_modes_are_shown_set_and_taken_away(
     run: Any, verb: str, first: str, value: str
 ) -> None:
-    """A level or mode is shown, set and removed, for all subjects or for one. The output says for
-    which of these the value is set."""
+    """A level or mode is shown, set and removed, for all subjects or for one. The output names the
+    subject for which the value is set, or says "all"."""
 
     def shown(*arguments: str) -> tuple[str, str]:
         done = run(verb, *arguments, "--json")

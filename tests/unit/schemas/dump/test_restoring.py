@@ -39,8 +39,8 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """Deletes each version that references a deleted version. A registry has no live version that
-    references a deleted one, because it refuses to delete a version that a live one uses."""
+    """Deletes each version that references a deleted version, because a registry refuses to delete
+    a version that a live version references."""
     for each in list(wanted.versions.values()):
         for reference in each.references:
             target = wanted.versions[reference.subject, reference.version]
