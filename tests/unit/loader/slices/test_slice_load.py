@@ -329,7 +329,7 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     not be compacted. An error message says so. The records before it are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
-    raw[23:27] = (3).to_bytes(4, "big")  # three records, though its last offset stays 6
+    raw[23:27] = (3).to_bytes(4, "big")  # the batch has three records, but its last offset is 6
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
     store = MemoryStore()
     result = Runner(store, {0: [batches[0], memoryview(raw)]}).one(Slice(0, 0, 7))
