@@ -39,8 +39,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """The unread rest of a file that was rotated and compressed between two looks is read from the
-    compressed file, and no byte is read twice."""
+    """A file is rotated and compressed between two looks of the agent. The agent reads the rest of
+    it from the compressed file, and reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
     if is_down:
