@@ -87,8 +87,8 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """If a generation whose file id was closed gets other bytes, and as many as before, the new
-    bytes are read, and a loss declares what may have been written in between."""
+    """A generation whose file id was closed is rewritten with other bytes of the same number. The
+    new bytes are read, and a loss declares what may have been written in between."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
