@@ -443,8 +443,8 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a directory cannot be listed after a rotation, it holds the seal until it can be listed.
-    """
+    """If a directory cannot be listed after a rotation, it holds the seal until the agent can list
+    it."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -529,7 +529,7 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An unread generation may count as history, which is not read, only if it is older than a look
+    """The agent takes an unread generation for history, and does not read it, only after a look
     that saw all names. A look during a rotation does not see all names."""
     read = world.files.list
 
