@@ -747,7 +747,7 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
 @promise("1 two agents")
 @pytest.mark.parametrize("tells_births", [True, False])
 def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
-    """The state is deleted, and a small file has grown since then. The file is recognized by its
+    """A small file grows, and the agent's state is deleted. The file is still recognized by its
     time of birth, although its disk has another number."""
     world.files.knows_births = tells_births
     world.files.append(A, b"first\n")
