@@ -212,7 +212,7 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state is refused on another machine until somebody adopts it. Adoption begins a new epoch:
-    its message numbers begin with 1 and its chains with 0, and no topic counts as left."""
+    its message numbers begin with 1 and its chains with 0, and it has no last word to take back."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
