@@ -53,8 +53,8 @@ def agents(state: HostState) -> list[int]:
 
 
 def test_a_host_that_reports() -> None:
-    """A host's state has its cluster, agent and topics, and the least of the times up to which
-    these topics are sealed."""
+    """A host's state has its cluster, agent and topics. It also has the earliest of the times up to
+    which these topics are sealed."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
     topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
