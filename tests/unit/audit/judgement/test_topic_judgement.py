@@ -311,8 +311,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """Only the topics asked for are judged; the evidence also contains other topics, which a
-    judgement of these topics needs."""
+    """Only the topics asked for are judged. The evidence also contains other topics, which are
+    needed to judge the topics asked for."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
