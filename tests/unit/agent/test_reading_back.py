@@ -293,7 +293,8 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """After a kill the parts of a divided intent are read back again, and found or sent."""
+    """If the agent is killed after it divided an intent, it reads the parts back again, and finds
+    or sends them."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()

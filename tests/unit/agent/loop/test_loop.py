@@ -1020,7 +1020,7 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """On an orderly stop the agent waits only for what is on its way."""
+    """At an orderly stop the agent waits only for records that are on their way."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
