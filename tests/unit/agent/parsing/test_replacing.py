@@ -1,4 +1,4 @@
-"""Lines that are not UTF-8 are delivered nevertheless, and their wrong bytes are replaced."""
+"""With `on_error: replace` lines that are not UTF-8 are delivered with replaced bytes."""
 
 import json
 
