@@ -134,8 +134,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A log cut below its acknowledged end, a missing right, or damage is a permanent hole of its
-    partition; the other partitions are read on."""
+    """A partition has a permanent hole if its log was cut below the acknowledged end, if the agent
+    has no right to read it, or if it is damaged. The other partitions are read on."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
