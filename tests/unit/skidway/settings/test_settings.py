@@ -230,7 +230,7 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """A --config that is missing, a directory or not UTF-8 is refused by name."""
+    """If the file of --config is missing, is a directory or is not UTF-8, the error names it."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
@@ -380,8 +380,8 @@ class Bare:
 
 @pytest.mark.parametrize("cls", [Twice, Unsupported, Bare])
 def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) -> None:
-    """A class with a key twice, an unsupported type or a field that is no setting raises TypeError
-    at its first use."""
+    """The first load of a settings class raises TypeError if the class has the same key twice, a
+    type that is not supported, or a field that is no setting."""
     with pytest.raises(TypeError):
         load(cls, None)
 
