@@ -1,5 +1,5 @@
-"""The systemd units: every program has a unit, which systemd accepts and rates as well
-protected."""
+"""The systemd units: every program has a unit. systemd accepts each unit and rates its protection
+as good."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There are units for the six programs, for tier counters and the recount, and timers for the
-    load and the recount."""
+    """There are services for the six programs, for tier counters and for the recount. There are
+    timers for the load and the recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
@@ -48,8 +48,8 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
-    """A unit runs its program through the program's own link, with its own user and state, and does
-    not retry a refused configuration."""
+    """A unit runs its program through the program's own link and with the program's own user and
+    state. It does not retry a refused configuration."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -94,7 +94,8 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def installed(unit: str, root: Path) -> Path:
-    """Writes a unit's file as on a host, a template as one of its instances; returns the path."""
+    """Writes a unit's file below `root` as it would stand on a host, and returns its path. Of a
+    template it writes one instance."""
     if unit.endswith(".timer"):
         installed(unit.replace(".timer", ".service"), root)
     file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")
