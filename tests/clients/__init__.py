@@ -21,6 +21,6 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     commit                                      commit what poll has given
     leave                                       leave the group
 
-A driver may lack commands that its client has not; `support.stock_clients` lists them with the
-reason.
+If a client lacks a function, its driver lacks the command; `support.stock_clients` lists the
+commands that are missing, each with the reason.
 """
