@@ -165,8 +165,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("data", FAULTS.values(), ids=FAULTS.keys())
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes) -> None:
-    """Each faulty batch gets an error that is not retriable, and is not stored; the next good batch
-    gets its offset."""
+    """Each faulty batch gets an error that is not retriable, and is not stored. The next good batch
+    gets the offset that the faulty batch would have had."""
     found = produced(client, data)
     assert found.error_code in {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}
     assert found.base_offset == -1
@@ -275,8 +275,8 @@ def test_times_are_found_within_batches(
 
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
-    """The field for authorized operations is INT32_MIN, as if the client had not asked, because the
-    broker computes none."""
+    """The broker does not compute authorized operations. Their field is always INT32_MIN, as if the
+    client had not asked for them."""
     answer = ask(core, MetadataRequest(topics=None), version)
     assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
     assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}
