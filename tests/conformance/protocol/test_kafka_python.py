@@ -1,8 +1,8 @@
 """Our messages compared with kafka-python's, whose codec is generated from Apache Kafka's own
 definitions.
 
-kafka-python reads each message that we write as we meant it, and writes it with the same bytes. The
-names, versions, nullability and tags of all fields are also those of Kafka.
+From our bytes kafka-python reads the message that we wrote, and it writes this message as the same
+bytes. The names, versions, nullability and tags of all fields are also those of Kafka.
 """
 
 from __future__ import annotations
