@@ -173,8 +173,8 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """When only two generations are kept, the agent declares lines lost that were deleted unread,
-    and doubles no line."""
+    """If files are deleted before the agent has read them, because only two generations are kept,
+    the agent declares the loss of their lines, and doubles no line."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
