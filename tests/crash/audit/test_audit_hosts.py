@@ -173,8 +173,9 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`wait` ends with 0 once the host has sealed, with and without new lines, whether it asks the
-    cluster or the store. It ends with 1 if the agent is stopped or the counter does not count."""
+    """`wait` ends with 0 once the host has sealed, even if the host has no new lines. It does so
+    whether it asks the cluster or the collector's store. It ends with 1 if the agent is stopped or
+    the counter does not count."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -328,7 +329,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     log = fleet.folder / "log" / "a.log"
     eventually(lambda: fleet.agent.settled({log: log.stat().st_size}), what="all delivered")
     assert fleet.agent.program.stop() == 0
-    fleet.write(10)  # the agent is stopped, so only the drain reads these lines
+    fleet.write(10)  # only the drain reads these ten lines, because the agent is stopped
     fleet.write_roster({**APP1, "retired": True})
     eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
     done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))
