@@ -121,7 +121,7 @@ class Confluent:
         self._member.close()
 
     def committed(self, group: str, topic: str, partitions: list[int]) -> dict[str, Any]:
-        """The committed offset of each partition, -1 without one."""
+        """The committed offset of each partition; -1 if the partition has none."""
         consumer = self._consumer(group)
         try:
             wanted = [TopicPartition(topic, each) for each in partitions]

@@ -41,7 +41,7 @@ NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
-"""Packages that only a dependency of ours needs; docs/dependencies.md says which one."""
+"""Packages that only another dependency needs; docs/dependencies.md names that dependency."""
 
 
 def names_in(path: Path) -> set[str]:

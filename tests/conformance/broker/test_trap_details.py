@@ -84,9 +84,9 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """An ApiVersions request of a version that the broker does not know gets error 35 in a body of
-    version 0, with the version range of every API, so that the client can pick a version and ask
-    again."""
+    """If the broker does not know the version of an ApiVersions request, it answers error 35 in a
+    body of version 0. The body has the version range of every API, so that the client can pick a
+    version and ask again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)

@@ -200,8 +200,8 @@ def _metadata(client: RawClient, topic: str) -> Any:
 
 
 def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBroker) -> None:
-    """After a clean stop and start cluster id, controller, topic ids and leader epochs are the
-    same."""
+    """The cluster id, the controller, the topic ids and the leader epochs stay the same when the
+    broker stops cleanly and starts again."""
     broker = own_broker.start()
     topic = create(broker, 2)
     pictures = []

@@ -230,8 +230,9 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
-    """If a message has an unknown schema, then the log, /health, a metric, every bucket's verdict
-    and the gate name that schema, until a collector that has the schema reads the message."""
+    """If a message has an unknown schema, no bucket is complete, and a metric counts the message.
+    The log, /health, every verdict and the gate name that schema, until a collector that knows the
+    schema reads the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)

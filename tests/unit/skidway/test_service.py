@@ -111,7 +111,8 @@ def test_known_error_is_one_sentence_and_its_status(
 
 
 def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """An unexpected exception is one error line with its traceback, and gives status 70."""
+    """An unexpected exception is logged as one error line with its traceback, and the program ends
+    with status 70."""
 
     def body(_: Shutdown) -> int:
         return {}["missing"]

@@ -282,8 +282,8 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """A refused combination of settings is reported with the file's name and, if it is in an item
-    of a list, with the item's line."""
+    """A refused combination of settings is reported with the file's name. If the settings are in an
+    item of a list, the item's line is reported too."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"
@@ -291,7 +291,7 @@ def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_documented_lists_every_key_with_nested_ones() -> None:
-    """The documentation has each key once, nested keys included, as a file spells it."""
+    """The documentation has each key once, spelt as in a file. Nested keys are included."""
     docs = {doc.key: doc for doc in documented(Agent)}
     assert docs["state.dir"].default is REQUIRED
     assert docs["state.dir"].required
@@ -302,7 +302,7 @@ def test_documented_lists_every_key_with_nested_ones() -> None:
 
 
 def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
-    """If every default in the example is made active, it still loads to the defaults."""
+    """If every default in the example is made active, the example still loads to the defaults."""
     loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
     plain = load(Agent, None, ["state.dir=/var/lib/x"])
     assert loaded == plain
