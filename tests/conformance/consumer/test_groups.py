@@ -328,8 +328,8 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
 
 @pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_again(own_broker: SkidwayBroker) -> None:
-    """When a broker is killed, members keep their partitions. The streams do not end, neither of
-    records nor of Arrow batches, and each record comes once."""
+    """When a broker is killed, members keep their partitions. Streams of records and streams of
+    Arrow batches go on and do not end, and each record comes once."""
     own_broker.start()
     zookeeper = str(own_broker.settings["zookeeper.connect"])
     with a_topic(own_broker.address, zookeeper, 4) as topic:

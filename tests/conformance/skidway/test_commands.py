@@ -35,7 +35,7 @@ def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
     """The four verbs of `topics` work. If a topic is missing, or is created though it exists, the
-    command is refused."""
+    error names the topic."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
