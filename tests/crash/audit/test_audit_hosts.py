@@ -316,8 +316,8 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     """The last buckets of a host that is only retired stay unknown; once the host is drained, they
-    are complete. If its agent is started again, the audit waits for it as before, and counts its
-    new lines."""
+    are complete. If its agent is started again, the audit waits for the agent as before, and counts
+    the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # This lateness is so large that even a slow drain ends before its bucket is due. So an ordinary
     # seal could not seal this bucket, and only a last word can.
