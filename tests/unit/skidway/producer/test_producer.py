@@ -238,7 +238,8 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
-    """If two threads fail parts of a set while a third abandons it, its future ends just once."""
+    """A set's future ends just once, even if two threads fail parts of the set while a third
+    thread abandons the set."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
