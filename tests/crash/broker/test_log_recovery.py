@@ -596,8 +596,8 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After recovery everything that it read counts as flushed, so recovery syncs every file of the
-    log."""
+    """Everything that recovery has read counts as flushed; therefore recovery syncs every file of
+    the log."""
     config = LogConfig(segment_bytes=200)
     log = open_in(tmp_path, config)
     for number in range(6):

@@ -87,8 +87,9 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The loader's group commits the end offsets of the newest manifest. A topic with this group in
-    retention.hold keeps expired records until they are loaded, and then deletes them."""
+    """The loader commits the end offsets of the newest manifest as the offsets of its group. A
+    topic with this group in retention.hold keeps expired records until they are loaded, and then
+    deletes them."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -235,8 +236,8 @@ def with_the_same_name(loading: Loading) -> None:
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
     """If the output's manifests are older than the counts that were published for it, the output is
-    an older copy. The loader refuses such a copy, because the next load would use a number for a
-    second time."""
+    an older copy. The loader refuses such a copy, because the next load would get a number that an
+    earlier load already has."""
     fill(loading, 0, 10)
     loading.loaded()
     copy = Path(loading.output).with_name("copy")
