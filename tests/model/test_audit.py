@@ -93,15 +93,19 @@ SENDERS = {
 class Faults:
     """The events that may happen beside the ordinary ones.
 
-    - drains: the agent is drained, retired, started again or drained again. - hasty_drains, which
-    breaks a rule: the agent says its last word while lines lie unread. - silent_returns, which
-    breaks a rule: the agent starts again and does not take its last word back. - deaf_drains, which
-    breaks a rule: the agent is drained again, finds lines that it cannot read, and does not take
-    its last word back. - latenesses: the agent's and the audit's lateness are drawn separately. -
-    agents_word, which breaks a rule: the audit assumes that a loss reaches back by the agent's
-    lateness, even if the audit's own lateness is larger. - clocks: each clock of the host, the
-    counter, the loader and the audit is right, or an hour back or ahead. - clock_steps: the host's
-    clock is set during the run. With `clocks`, it is set right, or an hour back or ahead.
+    - drains: the agent is drained, retired, started again or drained again.
+    - hasty_drains, which breaks a rule: the agent says its last word while lines lie unread.
+    - silent_returns, which breaks a rule: the agent starts again and does not take its last word
+      back.
+    - deaf_drains, which breaks a rule: the agent is drained again, finds lines that it cannot read,
+      and does not take its last word back.
+    - latenesses: the agent's and the audit's lateness are drawn separately.
+    - agents_word, which breaks a rule: the audit assumes that a loss reaches back by the agent's
+      lateness, even if the audit's own lateness is larger.
+    - clocks: each clock of the host, the counter, the loader and the audit is right, or an hour
+      back or ahead.
+    - clock_steps: the host's clock is set during the run. With `clocks`, it is set right, or an
+      hour back or ahead.
     """
 
     old_files: bool = True

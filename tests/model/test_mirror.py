@@ -195,7 +195,7 @@ def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under random faults on every side, the mirror is a copy of its source with every hole named;
-    when the faults end, it gets the rest."""
+    when the faults end, the mirror gets everything that the source still has."""
     model = Model(seed, tmp_path, monkeypatch)
     for _ in range(STEPS):
         model.step()
