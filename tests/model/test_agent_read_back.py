@@ -398,8 +398,8 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a refused retry is declared lost at once, as a refused first attempt is,
-    although a broker may have its records from an earlier attempt."""
+    """The model notices if a refused retry is declared lost at once: a broker may have the retry's
+    records from an earlier attempt. (A refused first attempt is rightly declared lost at once.)"""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:

@@ -300,7 +300,7 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Stops the agent in order. It sends its last word if no line lies unread at that
+        """Stops the agent cleanly. The agent sends its last word if no line lies unread at that
         moment."""
         self.commit()
         self.look_and_leave()

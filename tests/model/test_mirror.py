@@ -7,9 +7,9 @@ late. The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror 
 machine loses power, and with it the unflushed bytes.
 
 Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. The
-topic's gaps name every offset that the mirror lacks between two that it has, and no offset that is
-in the mirror's log. When the faults have ended, the mirror gets everything that the source still
-has.
+topic's gaps name every offset that the mirror lacks between two offsets that it has, and no offset
+that is in the mirror's log. When the faults have ended, the mirror gets everything that the source
+still has.
 """
 
 from __future__ import annotations

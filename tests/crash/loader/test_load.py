@@ -62,7 +62,8 @@ def test_load_by_load(loading: Loading) -> None:
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     """If a driver is killed while tasks write, or as soon as it has committed, no row is lost or
-    doubled: the next run leaves every row once and cleans up."""
+    doubled: after the next run every row exists once. Later runs remove what the killed run left
+    behind."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -157,7 +158,7 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """SIGTERM ends a run in order: the run commits nothing, and the next run loads the records."""
+    """SIGTERM ends a run cleanly: the run commits nothing, and the next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)

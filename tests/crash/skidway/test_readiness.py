@@ -44,8 +44,8 @@ def stopped(program: Program, manager: ServiceManager) -> None:
 
 
 def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
-    """ZooKeeper says that it is ready only when it serves, long after the JVM has started and after
-    the port is open."""
+    """ZooKeeper says "ready" only once it serves. That is long after the JVM has started and the
+    port is open."""
     server = ZooKeeper(tmp_path)
     program = started(server.program, manager)
     assert server.ready()
@@ -99,8 +99,8 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The collector says that it is ready when its dashboard listens; only /health shows that its
-    cluster cannot be reached."""
+    """Once its dashboard listens, the collector says "ready" even without its cluster; only /health
+    shows that the cluster cannot be reached."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",
