@@ -1,8 +1,8 @@
 """`make explore`: the random tests with new seeds, round after round, until the time is over.
 
 A round runs every test with the mark `random` once, with the number of the round; numbers begin at
-SEED. For each failure it prints a command that replays the failure. The exit status is 1 after a
-failure.
+SEED. For each failure the program prints a command that replays the failure. The exit status is 1
+after a failure.
 """
 
 from __future__ import annotations
