@@ -1,6 +1,6 @@
-"""What tests need from Node, Go and Debian: stock clients, which are made once in .cache/peers, and
-tools.
+"""What tests need from Node, Go and Debian: tools and stock clients.
 
+The clients are made once, in .cache/peers.
 `python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; the
 fixtures only look for it. The program installs npm, Go, kcat, libfuse and strace with apt-get if it
 runs as root; otherwise it prints a sentence that asks for them. Node itself comes from npm, so the
