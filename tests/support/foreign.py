@@ -94,8 +94,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """The root of the Go version that go.mod names. It is fetched as a module, as newer versions of
-    Go fetch it by themselves."""
+    """The root folder of the Go version that go.mod names. This program makes Go download it as a
+    module; a newer Go does the same without being asked."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"
@@ -103,7 +103,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks programs without the right to run them
+        program.chmod(0o755)  # an old Go unpacks them as files that cannot be executed
     return root
 
 
