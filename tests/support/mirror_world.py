@@ -131,7 +131,7 @@ class SourceLog:
         self.epoch += 1
 
     def cut(self, offset: int) -> None:
-        """Cuts the log at an offset or before it: batches that reach beyond the offset are lost."""
+        """Loses the batches that reach to the offset or beyond it, and ends the log before them."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
         last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
         self.end = min(self.end, last)
@@ -433,8 +433,8 @@ class WireClient:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """Ends the connections. Requests and answers on their way are lost. after_last_answer: the
-        answers arrive just before the connections end."""
+        """Ends the connections. Requests and answers that have not arrived are lost, but with
+        after_last_answer=True the answers still arrive before the connections end."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -543,8 +543,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn: writes what was appended. If a write is refused for a while, the log handles
-        that."""
+        """Ends a turn: writes what was appended. Does not raise an error that may pass, because the
+        log itself handles such an error."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

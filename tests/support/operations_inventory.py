@@ -1,4 +1,4 @@
-"""The fleet of the tasks after the installation: it begins with one server of each kind, and grows.
+"""The fleet for the tasks that follow an installation. It begins with one server of each kind.
 
 Intervals are short, as in support.fleet_inventory.
 """
