@@ -46,7 +46,7 @@ def jars(peer: str) -> Path:
 
 def fetch(peer: str, maven: str) -> None:
     """Lets Maven copy the peer's jars. A marker file, which is written last, says from which pom
-    they come.
+    the jars come.
 
     Raises SkidwayError if Maven does not get the jars.
     """
