@@ -3,13 +3,13 @@
 If a collector calls a bucket of a topic complete, these statements must be true of the messages
 that it has heard:
 
-    E  each tier has counted the same lines, each once, in this bucket and under their agents
+    E  all tiers have counted the same lines in this bucket: each line once, and under its agent
     D  a line that its agent's newest seal vouches for is a row of its bucket, and of no other
     F  a record without origin is a row of its bucket, and of no other, if its topic was not made
        again, and if some tier counted records without origin in this bucket
-    X  no other row that was counted lies in this bucket, and none lies there twice
-    R  if rows were changed without a change in the manifests, D, F and X hold, or the recount names
-       the agent and the bucket
+    X  no line that belongs elsewhere has a counted row in this bucket, and no line has two rows
+    R  if rows were changed without a change in the manifests, the recount names each agent and
+       bucket for which D, F or X does not hold
 
 In the end every bucket is complete if all tiers counted it alike and all agents sealed it. The test
 compares line by line, and never by sums.
@@ -93,8 +93,8 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector, which depend on the messages that it has heard, with
-    what is true."""
+    """Compares the verdicts of one collector with what is true. The verdicts depend on the messages
+    that this collector has heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
