@@ -139,7 +139,7 @@ class Truth:
         for place, times in rows.items():
             line = world.lines[place.line]
             if (place.line, place.agent) not in said and not world.faults.tampers:
-                continue  # the delta of the load with this row was not heard yet
+                continue  # the collector has not heard the delta of the load that wrote this row
             carried = line.number in self.carried(source)
             counted = self.counted_as(line.agent, line.number) == source
             if (line.agent, line.bucket) != (place.agent, bucket) or not (carried or counted):
@@ -170,14 +170,14 @@ class Truth:
         return found[0] if found else None
 
     def carried(self, source: Source) -> set[int]:
-        """The lines whose records the topic ever had."""
+        """The lines that have ever had a record in the topic."""
         topics = [x for x in self.world.topics[source.topic] if x.source == source]
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines whose records a topic ever had. Empty if the topic was made again since. Also
-        empty if no tier counted a record without origin, because then nobody can know that the
-        topic ever had such records."""
+        """The lines that have ever had a record in the topic. Empty if the topic was made again.
+        Also empty if no tier counted a record without origin, because then nobody can know that
+        the topic ever had such records."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -260,7 +260,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the seal may have any id of the topic
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # a seal may be for any id of the topic
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False
