@@ -2,7 +2,7 @@
 plain Python.
 
 This module defines the right evidence. Tests compare the ledger with this module. Models judge with
-it and not with the ledger, because it is faster if the messages are few.
+this module, because for a few messages it is faster than the ledger.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks them as files that cannot be executed
+        program.chmod(0o755)  # an old Go unpacks programs as files that cannot be executed
     return root
 
 

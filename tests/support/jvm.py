@@ -15,7 +15,7 @@ FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Options for short runs. Such runs take half the CPU time without the optimizing compiler."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""The options for short runs, as a setting of Spark where our loader does not start it."""
+"""BRIEF as a setting for Spark, for tests that start Spark without our loader."""
 
 
 @functools.cache

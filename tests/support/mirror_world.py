@@ -131,7 +131,7 @@ class SourceLog:
         self.epoch += 1
 
     def cut(self, offset: int) -> None:
-        """Loses the batches that reach to the offset or beyond it, and ends the log before them."""
+        """Cuts the log: removes the batch that holds the offset, and all later batches."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
         last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
         self.end = min(self.end, last)
@@ -543,8 +543,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn: writes what was appended. Does not raise an error that may pass, because the
-        log itself handles such an error."""
+        """Ends a turn: writes what was appended. An error that may pass is not raised, because
+        the log itself handles it."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

@@ -111,7 +111,7 @@ class Cluster(SkidwayBroker):
         return dict(status)
 
     def caught_up(self) -> bool:
-        """Whether this cluster has copied everything of which it knows that the source has it."""
+        """Whether this cluster has copied everything from the source, as far as it knows."""
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]

@@ -1,6 +1,7 @@
-"""The fleet for the tasks that follow an installation. It begins with one server of each kind.
+"""The fleet for the tasks that follow an installation.
 
-Intervals are short, as in support.fleet_inventory.
+The fleet begins with one server of each kind, and grows. Intervals are short, as in
+support.fleet_inventory.
 """
 
 from __future__ import annotations

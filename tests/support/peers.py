@@ -25,7 +25,7 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that no test needs. A benchmark that needs such a peer fetches it."""
+"""Peers that no test needs. Only one benchmark needs each of them, and fetches it."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
 DEBIAN = Path("/usr/bin")

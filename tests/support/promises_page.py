@@ -31,7 +31,7 @@ mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
 
 def kept() -> dict[str, list[str]]:
     """For each promise, the ids (as in pytest) of the tests that are marked with it, sorted. A name
-    that stands only in a mark is included, even if no promise has this name."""
+    in a mark is included even if no promise has this name."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()

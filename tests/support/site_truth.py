@@ -7,7 +7,7 @@ that it has heard:
     D  a line that its agent's newest seal vouches for is a row of its bucket, and of no other
     F  a record without origin is a row of its bucket, and of no other, if its topic was not made
        again, and if some tier counted records without origin in this bucket
-    X  no line that belongs elsewhere has a counted row in this bucket, and no line has two rows
+    X  this bucket has no counted row of a line that belongs elsewhere, and no two rows of a line
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 

@@ -317,7 +317,7 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """The rows, after pairs of rows that differ only in the misplaced field were exchanged."""
+        """Exchanges pairs of rows that differ only in the misplaced field. Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}

@@ -44,7 +44,7 @@ SITE = "site"
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A fault and what must hold after it, with the settings of the story's source, and a stage.
+    """One fault and what must hold after it. A story also has a stage and settings of its source.
 
     is_quick: `make test` runs the story.
     """
@@ -164,8 +164,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self) -> Program:
-        """The program that loads only this story's topics, not started yet. Before it returns, the
-        mirror has all records of these topics."""
+        """The program that loads only this story's topics, not started yet. First waits until
+        the mirror has all records of these topics."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options)
 
