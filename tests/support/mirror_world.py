@@ -514,7 +514,7 @@ class LocalBroker:
         self.unreadable_logs.append(str(error))
         self.replicas.pop(replica.partition, None)
 
-    # what a test does with this broker directly
+    # methods that a test calls directly
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
         """Adds a topic that somebody else has made."""

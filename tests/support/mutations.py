@@ -63,7 +63,7 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """The frame, cut off at every byte after its head, each time with a corrected length field."""
+    """Yields the frame cut off at each byte after its head, each with a corrected length field."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

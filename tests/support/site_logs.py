@@ -76,7 +76,7 @@ class Record:
 
 
 def record_of(line: Line, file: int, first: int) -> Record:
-    """The record, with the sums that each tier adds for it."""
+    """The record of a line, with the sums that each tier adds for this record."""
     length = 0 if line.agent == NO_AGENT else LENGTH
     columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
     return Record(
@@ -95,7 +95,7 @@ class Log:
 
     @property
     def end(self) -> int:
-        """The offset after the last one."""
+        """The offset after the log's last offset."""
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:

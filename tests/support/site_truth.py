@@ -69,8 +69,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that these messages count. Of each producer other than an agent, only the newest
-    epoch is used."""
+    """The lines that these messages count. For each producer that is not an agent, only messages
+    of its newest epoch are used."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:

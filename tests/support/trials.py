@@ -303,7 +303,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - reads as a phrase
-    """Prints how long a step took; pytest shows that if a test fails."""
+    """Prints how long a step took; pytest shows the time if a test fails."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

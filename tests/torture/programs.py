@@ -27,8 +27,8 @@ TAIL_BYTES = 8_000
 GENTLY_S = 90.0
 
 Answer = Callable[[str, str], None]
-"""A function that is called with the name of a program that ended, and with the end of its
-output."""
+"""A function that is called with the name of a program that ended, and with the end of that
+program's output."""
 
 
 class Programs:
