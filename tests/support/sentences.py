@@ -2,7 +2,7 @@
 
     python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
 
-A sentence that has to be read twice is rewritten, and with it the page that it comes from.
+If a reader has to read a sentence twice, that sentence and the rest of its page are rewritten.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences in docstrings and comments, or those in a document that are neither in tables
-    nor in code."""
+    """The sentences of a program's docstrings and comments, or those of a document except its
+    tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(_without_figures(passage)):
