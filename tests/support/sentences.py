@@ -68,14 +68,17 @@ def sentences(file: Path) -> Iterator[Sentence]:
 def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
+        above = getattr(node, "lineno", 1)
         for inner in ast.iter_child_nodes(node):
             match inner:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
-                    above = getattr(node, "lineno", inner.lineno)
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
+                case ast.Assign() | ast.AnnAssign():
+                    above = inner.lineno  # a string below it describes it
     for first, comment in _comments(text):
-        end = first + comment.count("\n")
-        yield first, lines[end].strip() if end < len(lines) else "", comment
+        at_the_end = not lines[first - 1].lstrip().startswith("#")
+        line = first - 1 if at_the_end else first + comment.count("\n")
+        yield first, lines[line].strip() if line < len(lines) else "", comment
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:

@@ -452,8 +452,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """No record after a gap is copied until the gap is written down. Then all of them are
-    copied."""
+    """The mirror copies the records after a gap only when the gap is written down, and then it
+    copies all of them."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
