@@ -1,4 +1,4 @@
-"""Where Spark finds `format("skidway")`: it looks for modules named so, with a `DefaultSource`."""
+"""Lets Spark find `format("skidway")`: Spark looks in `pyspark_skidway` for `DefaultSource`."""
 
 from skidway.loader.datasource import SkidwaySource as DefaultSource
 

@@ -54,7 +54,10 @@ _SET_APART_LINES = Counter(
     "Lines of such ranges, where known: records that a broker refused.",
     ["topic", "certainty"],
 )
-_PENDING = Gauge("skidway_agent_pending_bytes", "Bytes of files that are not settled yet.")
+_PENDING = Gauge(
+    "skidway_agent_pending_bytes",
+    "Bytes of files that brokers have not acknowledged, and that are not set apart.",
+)
 _FILES = Gauge("skidway_agent_open_file_ids", "File ids that may still be read.")
 _UNREADABLE = Gauge(
     "skidway_agent_unreadable_paths", "Paths that cannot be read; they hold seals back."

@@ -13,8 +13,8 @@ All sides give the same bytes and the same columns (asserted before the measurem
 dates or times, because the peers would spend most of their time on Python objects for them. Our
 codec checks everything; the peers make only their built-in checks. `narrow`, `wide` and `nullable`
 are flat and encoded on the path `pyruhvro`; the other shapes, and all decoding, take the path
-`columns`. The last row is the slow path for datums that cannot be read in whole columns, which are
-mostly bad datums. Seconds are CPU seconds.
+`columns`. The last row is the slow path for datums that cannot be read in whole columns. Most of
+these datums are bad. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro, which is a hundred times slower, so that fewer rows suffice."""
+"""Rows for Apache's avro: fewer than for the others, because it is a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -50,7 +50,7 @@ Shape = tuple[dict[str, Any], pa.RecordBatch]
 
 
 def run() -> Table:
-    """Measures each shape in both directions, the sides in turn."""
+    """Measures encoding and decoding of each shape; the sides take turns."""
     table = Table(f"codec: columns to Avro and back, {ROWS:,} rows a batch, one core")
     for name, (schema, batch) in shapes().items():
         codec = Codec(schema)
@@ -249,7 +249,7 @@ def messages() -> list[str]:
 
 
 def shape(columns: dict[str, tuple[Any, list[Any]]]) -> Shape:
-    """(schema, a batch of its types)."""
+    """A schema of these columns, and a batch with the types of this schema."""
     fields = [{"name": name, "type": avro} for name, (avro, _) in columns.items()]
     schema = {"type": "record", "name": "Log", "fields": fields}
     arrow = Codec(schema).arrow_schema

@@ -27,8 +27,8 @@ QUANTILES = ("p50", "p99", "p99.9")
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures both brokers in turn at each rate, then restarts each with all its clients
-    connected."""
+    """Measures both brokers in turn at each rate, then restarts each broker while all clients try
+    to connect to it."""
     table = Table(
         f"fleet: {CONNECTIONS:,} connections, 1-20 records of 200 bytes a request, 200 partitions"
     )

@@ -197,9 +197,9 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """The time that each client waited, in ms, from the first connection of any client. For a
-        client that is not connected again within PATIENCE_S, its time is PATIENCE_S; `missing` is
-        the number of these clients."""
+        """Quantiles of the times that the clients waited, in ms. Each time counts from the moment
+        at which the first of all clients was connected. A client that is not served in PATIENCE_S
+        counts with PATIENCE_S; `missing` is the number of these clients."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):

@@ -101,7 +101,7 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 
 
 def coordinator_port(address: str, topic: str) -> int:
-    """The port of the coordinator of all groups, which is the side's only broker, on loopback.
+    """The port, on loopback, of the coordinator of all groups. The coordinator is the only broker.
 
     A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
     then.
@@ -170,7 +170,7 @@ def commits(
 
 
 class Zxid:
-    """Reads the id of ZooKeeper's last transaction: it makes a transaction and takes its id."""
+    """Reads the id of ZooKeeper's last transaction: makes a transaction and takes the new id."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

@@ -5,7 +5,7 @@ minute a load from the offline cluster into a local directory. Each load is a ne
 own Spark, as a systemd timer or cron would start it. Every line contains the time at which it was
 written. The first figure is the time until a consumer of the datacenter's broker gets the line,
 which happens only after the broker has flushed it. The second is the time until the row's file is
-in place (its change time, which a rename sets).
+in place. This moment is the file's change time (ctime), because a rename into place sets it.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
 
 
 def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
-    """Writes lines, consumes them and loads them at the same time; returns the time that each line
-    took to the consumer.
+    """Writes lines, consumes them and loads them at the same time; returns for each line the time
+    until the consumer had it.
 
     Raises:
         RuntimeError: A load failed, or lines did not arrive.
@@ -199,7 +199,7 @@ def load(folder: Path, offline: str, schemas: str) -> None:
 
 
 def rows(output: Path) -> list[float]:
-    """The time that each row took, up to the change time of its file."""
+    """For each row, the time from the writing of its line to the change time of the row's file."""
     delays: list[float] = []
     for path in sorted(output.rglob("dt=*/hour=*/*.parquet")):
         placed_ns = path.stat().st_ctime_ns

@@ -101,7 +101,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class SidesRow:
-    """One line of a table with several sides; a side without this figure is left out."""
+    """One line of a table with several sides: a figure of each side that has a value of it."""
 
     name: str
     unit: str
@@ -182,8 +182,8 @@ def with_cost(
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
     """The values of `in_turn`, and the CPU seconds of each side's server per unit of work.
 
-    If the common client limits the first figure, the second one shows the difference between the
-    servers.
+    If the client, which is the same for all servers, limits the values, the CPU seconds still show
+    the difference between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 

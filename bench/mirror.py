@@ -2,8 +2,8 @@
 
 Both copy the same topic of the same Apache Kafka 4.1, one after the other. Our broker fetches and
 writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement begins with
-the first mirrored message and ends with the last, so it does not contain the time and CPU time of a
-start (a JVM needs seconds before it copies anything).
+the first mirrored message and ends with the last, so it leaves out the time and CPU time of a start
+(a JVM needs seconds before it copies anything).
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ def fill(address: str) -> None:
 
 
 def measure(program: Program, address: str) -> tuple[float, float, float]:
-    """Starts the broker, lets it idle, and stops it; returns seconds, percent and MB."""
+    """Starts the broker, lets it idle, and stops it. Returns the seconds of the start, the CPU in
+    percent while idle, and the memory in MB."""
     began = time.monotonic()
     program.start()
     wait_for_leaders(address)

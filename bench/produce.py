@@ -98,7 +98,7 @@ def produce(address: str, side: str, batch: int, acks: int, count: int) -> float
 
 
 def produce_from_python(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """Messages per second like `produce`, but with one call of confluent-kafka for each message."""
+    """Measures the same as `produce`, but with one call of confluent-kafka for each message."""
     topic = f"{side}-python-{batch}-{acks}-{time.time_ns()}"
     create(address, topic)
     producer = Producer(settings(address, batch, acks))

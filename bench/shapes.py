@@ -1,7 +1,7 @@
 """Other message sizes, acks, numbers of producers and codecs; and the CPU time for each GB.
 
-MB/s are of uncompressed values. The values are similar to log lines, so that lz4 and zstd can
-compress them; the clients compress on the same cores.
+The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
+zstd can compress them; the clients compress on the same cores.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The peer of the loader benchmark: Spark's own Kafka source, from_avro, hourly zstd Parquet.
 
-Run by bench/loader.py in the peer's environment: ADDRESS TOPIC SCHEMA OUTPUT JARS. Loads twice and
-prints the rows per second of the second load.
+bench/loader.py runs this script in the peer's environment, with the arguments ADDRESS TOPIC SCHEMA
+OUTPUT JARS. The script loads twice and prints the rows per second of the second load.
 """
 
 import sys

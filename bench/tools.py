@@ -1,6 +1,6 @@
 """Each system's own best producer; the Java consumer on both; a read from a cold page cache.
 
-Kafka's producer is its ProducerPerformance into Apache Kafka, with its defaults and with batches of
+For Kafka, the tool ProducerPerformance sends to Apache Kafka, with its defaults and with batches of
 about 50 messages of 200 bytes. Our producer sends to our broker, in two forms: from columns (Arrow
 in, whole batches out), as the agent does; and `skidway.producer.Producer`, which gets Python's
 bytes, 1,000 messages in each call, with its defaults and with batches of about 50 messages. Before
@@ -155,7 +155,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drops a topic's files, as far as the broker has them open, from the page cache."""
+    """Drops from the page cache those files of a topic that the broker has open."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))

@@ -3,7 +3,8 @@
 ZooKeeper, Apache Kafka and HDFS are the real ones, started only when a test asks for them.
 
 Suites start programs by the hundred. Without bytecode files each program would compile our modules
-anew, so the programs that tests start may write them, even where PYTHONDONTWRITEBYTECODE is set.
+anew. So the programs that tests start may write bytecode files, even where PYTHONDONTWRITEBYTECODE
+is set.
 """
 
 import os

@@ -62,7 +62,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes [first, end) of an intent with one fate."""
+    """Bytes [first, end) of an intent; all of them have the same fate."""
 
     first: int
     end: int

@@ -276,7 +276,7 @@ class History:
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file existed before the last look, and did not lie at the path itself then."""
+        """Whether a file existed at the last look, but was not the file at the path `base`."""
         since_ns = look.since_ms(index) * 1_000_000
         if found.changed_ns < since_ns:
             return True

@@ -13,7 +13,7 @@ batches.
     rabbitmq      a server of Debian's package, and its perf-test
     activemq      a server of Debian's package, and its producer and consumer threads
 
-The clients are each system's usual ones: librdkafka under Python for ours and Kafka, their own Java
-clients for RabbitMQ and ActiveMQ. Each side runs once: the points of every second show how steady
-it was.
+Each system has its usual client: Skidway and Kafka have librdkafka, called from Python; RabbitMQ
+and ActiveMQ have their own Java clients. Each side runs once: the points of every second show how
+steady it was.
 """

@@ -1,8 +1,9 @@
 """ActiveMQ of Debian on loopback, loaded by its own producer and consumer threads.
 
-Its commands `activemq producer` and `activemq consumer` run these threads. This benchmark runs the
-threads in a separate JVM and reads their progress through Py4J. Persistent messages into KahaDB,
-sent and flushed asynchronously, automatic acknowledgement, a prefetch of 1,000: the paper's set-up.
+ActiveMQ's commands `activemq producer` and `activemq consumer` run these threads. This benchmark
+runs the threads in a separate JVM and reads their progress through Py4J. The set-up is the paper's:
+persistent messages in KahaDB, which are sent and flushed asynchronously; automatic acknowledgement;
+a prefetch of 1,000.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[Any, Any, Any]]:
-        """A client's JVM with one session: the package of threads, the session, the queue."""
+        """Runs a client's JVM; yields the Java package of the threads, a session and the queue."""
         said = self._folder / f"client-{time.time_ns()}.out"
         command = self._java(HEAP_MB // 2, f"{CLASS_PATH}:{_py4j_jar()}")
         client = Program([*command, "py4j.GatewayServer", "0"], said)

@@ -88,8 +88,8 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """Sends with librdkafka in both batch sizes, each to its own topic; then reads the second
-    topic."""
+    """Sends with librdkafka: batches of 1 to one topic, batches of 50 to another. Then reads the
+    second topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"

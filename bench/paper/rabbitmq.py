@@ -1,9 +1,9 @@
 """RabbitMQ of Debian on loopback, loaded by its own perf-test.
 
-A durable queue of persistent messages, no publisher confirms, automatic acknowledgement: the
-paper's set-up. This module starts Erlang's port mapper (epmd) on a port of its own and on loopback,
-because the port mapper that the server would start listens on all addresses and does not stop
-with the server.
+The set-up is the paper's: a durable queue of persistent messages, no publisher confirms, automatic
+acknowledgement. This module starts Erlang's port mapper (epmd) on a separate port and on loopback,
+because the port mapper that the server would start listens on all addresses and does not stop with
+the server.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ _log = log.get(__name__)
 
 
 class Cut(NamedTuple):
-    """Offsets [first, end) that a log no longer has; empty if the log did not have them before."""
+    """Offsets [first, end) that were cut off from a log. The range is empty if nothing was cut
+    off."""
 
     partition: TopicPartition
     first: int

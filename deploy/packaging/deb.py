@@ -1,13 +1,14 @@
 """`make deb [VERSION=x]`: builds the agent as a Debian package that needs only Python.
 
     /opt/skidway/<version>/          virtual environment, from the wheels of `make wheels`
-    /opt/skidway/current/agent       link to it
-    /usr/bin/skidway                 link to its command
+    /opt/skidway/current/agent       link to the environment
+    /usr/bin/skidway                 link to the environment's command
     /lib/systemd/system/             the unit, as `skidway unit show agent` prints it
     /etc/skidway/agent.yml           conffile; not valid until it is edited
 
-The package works on the Debian release whose Python has the minor version that built the package:
-bookworm has 3.11. The scripts that dpkg runs lie in debian/ beside this file.
+The package works only on a Debian release whose Python has the same minor version as the Python
+that built the package: bookworm has 3.11. The scripts that dpkg runs lie in debian/ beside this
+file.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def debian_version(version: str) -> str:
-    """A version that dpkg orders as PEP 440 does: ~ sorts before the end, ~~ before ~a.
+    """The version in a form that dpkg orders as PEP 440 does. For dpkg, `~` sorts before the end of
+    a version, and `~~` sorts before `~a`.
 
     1.3.0.dev4 < 1.3.0a1 < 1.3.0rc1 < 1.3.0 < 1.3.0.post1 < 1.3.1
     """

@@ -1,4 +1,4 @@
-"""Builds Skidway's own wheel from a copy of the sources in which the version is the caller's."""
+"""Builds Skidway's own wheel from a copy of the sources, with the version that the caller gives."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _copy_sources(target: Path) -> None:
         *about["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"],
     ]
     for file in _files(parts):
-        if (ROOT / file).is_symlink():  # its target is in the list too
+        if (ROOT / file).is_symlink():  # the link's target is in the list too
             continue
         place = target / file
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def _copy_sources(target: Path) -> None:
 
 
 def _files(parts: list[str]) -> list[Path]:
-    if not (ROOT / ".git").exists():  # an unpacked archive of the sources
+    if not (ROOT / ".git").exists():  # ROOT is an unpacked archive of the sources
         found = [p for part in parts for p in [ROOT / part, *(ROOT / part).rglob("*")]]
         return [p.relative_to(ROOT) for p in found if p.is_file() and p.suffix != ".pyc"]
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *parts]

@@ -70,7 +70,7 @@ def collect(folder: Path, own: Path) -> ThirdParty:
     sha256[boot.name] = sha256_of(boot)
     for wheel in fresh.glob("*.whl"):
         if wheel.name not in sha256:
-            wheel.unlink()  # our own wheel, which pip also copies
+            wheel.unlink()  # this is our own wheel, which pip also copies
     document = {"key": key, "programs": programs, "sha256": sha256}
     (fresh / INDEX).write_text(json.dumps(document, indent=1))
     shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +85,7 @@ def sha256_of(file: Path) -> str:
 
 
 def target() -> dict[str, str]:
-    """The Python and the machine for which the wheels are."""
+    """The Python and the machine for which the wheels are built."""
     return {
         "python": sysconfig.get_python_version(),
         "implementation": platform.python_implementation(),

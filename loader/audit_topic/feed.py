@@ -12,8 +12,9 @@ The collector refuses an epoch lower than one that it already knows. So a new ou
 epoch that is one higher than the highest epoch that its producer has published. The loader may be
 unable to read the whole audit topic: its beginning has expired, or a message has an unknown schema.
 Then the loader chooses an epoch higher than the number of messages that the audit topic ever had.
-No message that the loader missed has so high an epoch: whoever chooses an epoch chooses at most
-one higher than the number of messages so far, and then publishes at least one message in it.
+This epoch is higher than that of any message that the loader missed. The reason: a chosen epoch is
+at most one higher than the number of messages so far, and at least one message is published with
+it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""Code of records without origin, and of records whose file was not announced in time."""
+"""The code of a record without origin, or of one whose file was not announced in time."""
 
 
 @dataclass(frozen=True, slots=True)

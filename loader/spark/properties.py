@@ -34,7 +34,8 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
 
 
 def log4j_properties(file: Path | None) -> str:
-    """Spark's log: from level info into a file, or only warnings to its (hidden) error output."""
+    """The settings of Spark's log. If there is a file, messages of level info and above go to it.
+    Otherwise warnings go to Spark's error output, which nobody sees."""
     pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
     level, kind = ("info", "File") if file else ("warn", "Console")
     lines = [

@@ -12,15 +12,15 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     describe   topic                            partitions: [0, 1, ...]
     topics                                      topics: [...], all of the cluster
     produce    topic codec acks idempotent records
-    consume    topic partition offset count     records, with an assignment of one's own
+    consume    topic partition offset count     records; the client assigns itself the partition
     offsets    topic partition                  first, end
-    offset_at  topic partition timestamp        offset of the first record at or after it; -1
+    offset_at  topic partition timestamp        offset of the first record at or after it, or -1
     delete     topic
-    join       group topic                      become a member of a group, from the beginning on
+    join       group topic                      become a member; auto.offset.reset is earliest
     poll       wait_ms                          records that came, assigned: partitions or null
     commit                                      commit what poll has given
     leave                                       leave the group
 
-A driver may lack commands that its client has not; `support.stock_clients` lists them with the
-reason.
+If a client lacks a function, its driver lacks the command; `support.stock_clients` lists the
+commands that are missing, each with the reason.
 """

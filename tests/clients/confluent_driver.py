@@ -24,7 +24,8 @@ SOON_S = 10.0
 
 
 class Confluent:
-    """Also the reference: it writes and looks up for tests where another client cannot."""
+    """This client is also the reference: where another client cannot write or look something up,
+    the tests let this one do it."""
 
     def __init__(self, address: str) -> None:
         self._common = {"bootstrap.servers": address}
@@ -120,7 +121,7 @@ class Confluent:
         self._member.close()
 
     def committed(self, group: str, topic: str, partitions: list[int]) -> dict[str, Any]:
-        """The committed offset of each partition, -1 without one."""
+        """The committed offset of each partition; -1 if the partition has none."""
         consumer = self._consumer(group)
         try:
             wanted = [TopicPartition(topic, each) for each in partitions]
@@ -130,12 +131,11 @@ class Confluent:
         return {"offsets": [-1 if each.offset == OFFSET_INVALID else each.offset for each in found]}
 
     def members(self, group: str) -> dict[str, Any]:
-        """The partitions of each member, as the coordinator describes the group; none if it did not
-        answer soon, after which the caller asks again with a client that has not seen its broker
-        die.
+        """The partitions of each member, as the coordinator describes the group. The list is empty
+        if the coordinator did not answer soon; then the caller asks again.
 
-        A client that has seen it may wait forever on a connection that it has given up, and send
-        nothing: a bug of librdkafka 2.16, which docs/clients.md describes.
+        Each call makes a new client. By a bug of librdkafka 2.16 (docs/clients.md), a client whose
+        broker died may wait forever on a connection that it has given up, and send nothing.
         """
         admin = AdminClient(self._common)
         described = admin.describe_consumer_groups([group], request_timeout=SOON_S)

@@ -1,8 +1,8 @@
 """Lets kafka-python's own integration tests run from its source distribution.
 
 The distribution lacks `test/__init__.py` and `test/service.py`. For a broker that runs already
-(KAFKA_URI), the tests need of `test/service.py` only something that can be stopped. This is a
-pytest plugin, which finds the unpacked distribution as its root directory.
+(KAFKA_URI), the tests need of `test/service.py` only something that can be stopped. This module is
+a pytest plugin: it takes pytest's root directory for the unpacked distribution.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SpawnedService:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Puts their package `test` in the place of the standard library's."""
+    """Puts kafka-python's package `test` in the place of the standard library's `test`."""
     package = types.ModuleType("test")
     package.__path__ = [str(early_config.rootpath / "test")]
     service = types.ModuleType("test.service")

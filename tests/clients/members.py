@@ -1,4 +1,4 @@
-"""A member of a group that is a program of its own, printing what it consumes."""
+"""A group's member that runs as a program of its own and prints what it consumes."""
 
 from __future__ import annotations
 

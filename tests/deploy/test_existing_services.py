@@ -43,8 +43,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
 
 def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: ExistingFleet) -> None:
     """site.yml installs the missing programs and uses the existing services, and a second run
-    changes nothing. No host gets a ZooKeeper, a registry, or a broker for the cluster that is an
-    Apache Kafka."""
+    changes nothing. No host gets a ZooKeeper or a registry, and none gets a broker for the cluster
+    that Apache Kafka serves."""
     fleet.write("before")
     fleet.control.succeed("site")
     for name, programs in PROGRAMS.items():
@@ -70,8 +70,8 @@ def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
 
 
 def loaded_to_the_end(fleet: ExistingFleet) -> None:
-    """Loads everything; compares the rows with the lines, and the audit's counts and verdict with
-    both."""
+    """Loads everything. Asserts that the rows are the written lines, that the audit says complete,
+    and that each tier's count is the number of lines."""
     fleet.wait_for_verdict()
     fleet.load()
     assert fleet.rows() == {APPLICATION: fleet.lines}
@@ -84,8 +84,8 @@ def loaded_to_the_end(fleet: ExistingFleet) -> None:
 def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
     fleet: ExistingFleet,
 ) -> None:
-    """Our broker's cluster keeps all its nodes under the chroot that the inventory names, in the
-    operator's ZooKeeper."""
+    """In the operator's ZooKeeper, our broker's cluster keeps all its znodes under the chroot that
+    the inventory names."""
     assert fleet.in_zookeeper("/") == ["company", "registry", "zookeeper"]
     assert fleet.in_zookeeper("/company") == ["edge"]
     assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]

@@ -65,7 +65,7 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
 
 def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
     """systemd enforces the inventory's limits on the agent and confines its process: the process
-    has no privileges and its own user, and can write only to its state."""
+    runs as its own user, has no privileges, and can write only to its state."""
     host = fleet.applications[0]
     assert show(
         host, "skidway-agent", "CPUQuotaPerSecUSec", "MemoryHigh", "MemoryMax", "TasksMax"
@@ -142,7 +142,7 @@ def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet)
 
 
 def recounted(fleet: Fleet) -> set[tuple[str, str]]:
-    """(output, verdict) of each recount, in all topics, that the audit knows."""
+    """(output, verdict) of each recount that the audit knows, in all topics."""
     topics = fleet.report("report")["topics"]
     return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
 

@@ -70,9 +70,9 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
-    """The older audit does not start with a setting that only this tree's roles write, and its
-    error names the setting. upgrade.yml then brings the audit back to the newer version, while all
-    other programs have the older version."""
+    """If the audit's configuration has a setting that only this tree's roles write, the older audit
+    does not start, and its error names the setting. upgrade.yml then brings the audit back to the
+    newer version, while all other programs have the older version."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade")
     assert played.returncode != 0

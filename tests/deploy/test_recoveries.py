@@ -1,4 +1,4 @@
-"""Breakdowns and later changes of docs/operations.md, on hosts as Ansible left them.
+"""Breakdowns and later changes that docs/operations.md describes, on hosts as Ansible left them.
 
 The fleet is a datacenter and its mirror, two agents whose logs are written all the while, and a
 registry with TLS. The commands are the guide's own (support.recipes). Each test goes on where the
@@ -33,7 +33,8 @@ CLIENTS = ",".join([*APPLICATIONS, OFFLINE])
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
-    """The fleet that one run of site.yml makes of bare hosts, with logs that are written to."""
+    """The fleet that one run of site.yml installs on bare hosts. Lines are written to its logs all
+    the while."""
     if "SKIDWAY_HOSTS" not in os.environ:
         for version in (OLD, NEXT):
             wheels.collect(version)
@@ -82,7 +83,7 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
         path = f"/etc/skidway/registry/{name}"
         put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
         site.offline.run(put, given=site.files[name])
-    # the guide's command, which asks for the password; here it reads it from standard input
+    # the guide's command asks for the password; here it reads the password from standard input
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
@@ -188,7 +189,8 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
 
 def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
     """When records expired before a load, the loader names their offsets. It loads no later records
-    until the operator accepts the gap. With the guide's hold, nothing expires unloaded."""
+    until the operator accepts the gap. With the guide's retention.hold, no record expires before it
+    is loaded."""
     alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
     end = site.end("offline-broker", MIRROR_TOPIC)
     eventually(lambda: site.begin("offline-broker", MIRROR_TOPIC) > end, within_s=90, every_s=1)

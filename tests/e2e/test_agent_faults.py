@@ -71,8 +71,8 @@ def agent_killed_between_intent_and_send(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
-    """If the broker has lines and the agent does not know that it has them, they are sent again,
-    and each becomes one row."""
+    """If the agent is killed after the broker appended lines and before the acknowledgement
+    arrived, the agent sends these lines again, and each line becomes one row."""
     held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -115,8 +115,8 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """A last line without a line end is sent when the file rests; what is added to it later becomes
-    another row."""
+    """A last line without a line end is sent when the file rests; text that is added to that line
+    later becomes another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()
@@ -132,7 +132,7 @@ def last_line_without_its_end(trial: Trial) -> Told:
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
     """If half a line was promised and the rest was written before the restart, the agent sends that
-    half alone again."""
+    half again, as a line of its own."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -158,8 +158,8 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that were promised under the old expression are sent again under the old one; no line
-    is doubled."""
+    """Lines that were promised under the old expression are parsed with the old expression when
+    they are sent again; no line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -202,8 +202,8 @@ MISFITS = {
 
 @STORIES.add(parser={"type": "json"}, schema=str(SCHEMA))
 def line_that_its_schema_refuses(trial: Trial) -> Told:
-    """A line that its schema refuses goes to <topic>.rejected, whole, with origin and reason; that
-    topic is loaded and audited like any other."""
+    """A line that its schema refuses goes as a whole to <topic>.rejected, with its origin and the
+    reason. The topic <topic>.rejected is loaded and audited like any other."""
     good = [json.dumps({"level": "info", "code": code, "text": "ä"}) for code in range(300)]
     mixed = [*good[:100], *MISFITS, *good[100:], *MISFITS]
     path = trial.oracle.append("app.log", mixed)
@@ -265,8 +265,8 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
-    """If a file is renamed out of its pattern, it is read to its end, with the lines that are
-    written after the rename."""
+    """If a file is renamed out of its pattern, the agent reads it to its end, including the lines
+    that are written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)

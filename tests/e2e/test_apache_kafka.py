@@ -73,8 +73,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Lines of ten years ago stay in Kafka, because topics are made so that Kafka deletes nothing
-    by event time."""
+    """Lines that are ten years old stay in Kafka, because topics are created with configs that let
+    Kafka delete nothing by event time."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

@@ -33,8 +33,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def partitions_added_while_running(trial: Trial) -> Told:
-    """When partitions are added to a topic, no line is lost: agent, mirror, counters and loader use
-    them."""
+    """When partitions are added to a topic, agent, mirror, counters and loader use the new
+    partitions, and no line is lost."""
     for number in range(6):
         trial.write(f"{number}.log", 100)
     trial.settle()
@@ -102,8 +102,8 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """If the broker dies after the append and before its answer, it recognizes the batch from its
-    log when the batch is sent again."""
+    """If the broker dies after the append and before its answer, the agent sends the batch again to
+    the restarted broker, which recognizes it from its log."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()

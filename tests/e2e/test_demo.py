@@ -137,7 +137,7 @@ def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     """A second run in the same folder reads the lines written since the first one, makes no
-    duplicates, and ends complete as well."""
+    duplicates, and ends complete like the first run."""
     with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())

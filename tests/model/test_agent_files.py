@@ -1,4 +1,4 @@
-"""The real agent under random schedules, on a host that does with log files whatever real hosts do.
+"""The real agent under random schedules, on a host that treats log files as real hosts do.
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
 permissions; some of its file systems have no times of birth. The agent may be down meanwhile. The
@@ -40,7 +40,7 @@ class Line:
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
     has_trace: bool = True  # False, e.g., if its file was written and deleted between two looks
-    traced_by_others: bool = False  # only the files beside the line's file show that it existed
+    traced_by_others: bool = False  # only the other files show that this line's file existed
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    has_header: bool = False  # the first line fills a fingerprint, so all files are recognized
+    has_header: bool = False  # each file has its own first line, which fills its fingerprint
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
@@ -86,7 +86,7 @@ class Host:
         if is_new and self.has_header:
             data = f"{self.number():0{FINGERPRINT_BYTES}d}\n" + data
         elif is_new and self.random.random() < 0.5:
-            data = "Starting job\n" + data  # so many files have the same first bytes
+            data = "Starting job\n" + data  # hence several files share their first bytes
         self.lines |= {each.text: each for each in lines}
         self.world.files.append(self.path, data.encode())
         self.say(f"write {data!r}")
@@ -248,8 +248,8 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # With these schemes, nothing would show what became of a deleted file, or that it belonged
-        # to the log.
+        # With the schemes "olddir" and "any name", nothing would show what became of a deleted
+        # file, or that the file had belonged to the log.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])

@@ -120,7 +120,8 @@ class Upgrades(Schedule):
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # A late batch that arrives after lines that expired would look as old as those lines.
+            # If a late batch arrived after other lines have expired, it would look as old as those
+            # lines.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -130,8 +131,8 @@ class Upgrades(Schedule):
                 self.tighten()
 
     def arrive(self) -> None:
-        """Lets a batch arrive. With refusals, it often answers several batches at once, because it
-        takes many answers until the agent has cut a batch down to a single record."""
+        """Lets a batch arrive. With the fault `refuse`, often lets several batches arrive in a row,
+        because the agent needs many answers before it has cut a batch down to a single record."""
         super().arrive()
         if "refuse" in self.faults and self.random.random() < 0.3:
             for _ in range(10):
@@ -201,8 +202,8 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes, unless the promised part of the file changed unnoticed by the
-        agent. Bytes after the promised part may be replaced under the same file id."""
+        """Remembers a file's bytes, unless the promised part of the file changed and the agent did
+        not notice. Bytes after the promised part may be replaced under the same file id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -374,9 +375,9 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the last acknowledged offset serves as the floor, the offset at which
-    the agent begins to look for records: records of pending intents may have lower offsets, and
-    would be sent again or declared lost."""
+    """The model notices if the last acknowledged offset serves as the floor. The floor is the
+    offset at which the agent begins to look for records. Records of pending intents may have lower
+    offsets, and would then be sent again or declared lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
@@ -390,15 +391,15 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the agent does not wait for late batches: their lines would be declared
-    lost, or be sent to another topic as well."""
+    lost, or be sent a second time, to another topic."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
 
 
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a refused retry is declared lost at once, as a refused first attempt is,
-    although a broker may have its records from an earlier attempt."""
+    """The model notices if a refused retry is declared lost at once: a broker may have the retry's
+    records from an earlier attempt. (A refused first attempt is rightly declared lost at once.)"""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:

@@ -4,8 +4,8 @@ in the end every complete bucket is.
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
 and more than once. After each message the test asks the real judgement which buckets are complete.
-Then none of these lines may be missing from the rows of such a bucket, and a bucket as in D3 may
-not be called complete at all:
+A bucket of the kind D3 may not be called complete. If a bucket is called complete, its rows may not
+lack a line of any other kind:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -100,8 +100,8 @@ class Faults:
     - deaf_drains, which breaks a rule: the agent is drained again, finds lines that it cannot read,
       and does not take its last word back.
     - latenesses: the agent's and the audit's lateness are drawn separately.
-    - agents_word, which breaks a rule: the audit takes a loss to reach back by the agent's lateness
-      alone, even if its own lateness is larger.
+    - agents_word, which breaks a rule: the audit assumes that a loss reaches back by the agent's
+      lateness, even if the audit's own lateness is larger.
     - clocks: each clock of the host, the counter, the loader and the audit is right, or an hour
       back or ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, it is set right, or an
@@ -155,7 +155,7 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # a generator of its own, so that this fault does not change what the other draws give
+        # the fault `latenesses` has its own generator, so that it changes no other draw
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -300,7 +300,7 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Stops the agent in order. It sends its last word if no line lies unread at that
+        """Stops the agent cleanly. The agent sends its last word if no line lies unread at that
         moment."""
         self.commit()
         self.look_and_leave()
@@ -315,8 +315,8 @@ class World:
         self.is_away, self.snapshot = True, None
 
     def drain_again(self) -> None:
-        """Starts the agent only to drain it again. It takes its last word back, and says it again
-        only if no line lies unread."""
+        """Starts the agent only to drain it again. The agent takes its last word back, and says a
+        last word again only if no line lies unread."""
         if not self.faults.deaf_drains:
             self.come_back()
         self.look_and_leave()
@@ -333,8 +333,8 @@ class World:
         self.is_retired = not self.is_retired
 
     def lose_late_lines(self) -> None:
-        """Makes a file with old lines appear, and vanish after the agent saw it and before it read
-        it."""
+        """Creates a file with old lines, and deletes the file after the agent saw it and before the
+        agent read it."""
         self.old_file()
         self.scan()
         self.delete(self.file_count)
@@ -391,8 +391,9 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Brings back an older copy of the agent's state. The agent is told to go on: it begins a
-        new epoch, and new file ids at the ends of the files."""
+        """Brings back an older copy of the agent's state. As after an operator's command to go on,
+        the agent begins a new epoch and gives each file a new id, which begins at the file's
+        end."""
         if self.copy is None:
             return
         teller, _, _ = self.copy

@@ -6,13 +6,14 @@ that agent goes on at its old positions, although the other agent has read furth
 run at once. Files are moved out of the patterns and in again. Files are small when they are
 announced, and grow. Disks get new device numbers. Files are truncated or deleted, and the next file
 gets the inode and the same first bytes. Lines have event times, or the time of reading. The
-collector gets the messages in any order and more than once, but each announcement at once, because
-an agent sends it before its records. After each message the test asks the real judgement. The world
-remembers each delivery of each line, so it knows which lines were delivered twice. It checks:
+collector gets the messages in any order and more than once. Only announcements reach it without
+delay, because an agent announces a file before it sends the file's records. After each message the
+test asks the real judgement which buckets are complete. The world remembers each delivery of each
+line, so it knows which lines were delivered twice. The test checks:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
-In the end, every bucket that began after the last rereading was over must be complete.
+At the end of a run, every bucket that began after the end of the last rereading must be complete.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ FULL = 3
 
 
 class Inode(NamedTuple):
-    """The place of a content: the inode's number, and in `born` the number of the file among all
+    """Where a content lies: `number` is the inode's number. `born` is the file's number among all
     files that ever existed."""
 
     number: int
@@ -164,7 +165,7 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
-        self.files: dict[int, list[int]] = {1: []}  # by the content's number, which never changes
+        self.files: dict[int, list[int]] = {1: []}  # key: the content's number, which never changes
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
         self.gone: set[int] = set()
@@ -353,8 +354,8 @@ class World:
         self.seal_if_passed(agent)
 
     def give_up(self) -> None:
-        """Declares the next line of a file lost and stops reading the file; the next call reads it
-        after all."""
+        """Declares the next line of a file lost and stops reading the file. The next call lets the
+        agent read on after all."""
         agent = self.one()
         if agent.given_up:
             agent.given_up.clear()
@@ -474,9 +475,9 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Why the bucket is not complete. With overlaps, only those deliveries are judged whose
-        delta the collector has heard, because a delta that it hears later opens the bucket
-        again."""
+        """Why the bucket is not complete. With the fault `overlaps`, a delivery counts here only if
+        the collector has heard its delta, because a delta that the collector hears later opens the
+        bucket again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -554,8 +555,8 @@ class World:
         read.
 
         An agent notes a seal first. It sends the seal once it has read all lines that lay in the
-        files when it noted the seal. Deltas before the seal count the lines that it delivers in
-        between, so these lines are in doubt as well.
+        files when it noted the seal. The lines that it delivers between noting and sending the seal
+        are counted by deltas before the seal, so these lines are in doubt too.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
@@ -565,10 +566,10 @@ class World:
         return {x.bucket for x in self.broker if x.bucket > over}
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
-        """The times at which the agent `last` announced content that the others may have read. This
-        is content that the others announced, and, in a file that they knew, the first content that
-        `last` met. Once `last` has read content of such a file after the others' last message, the
-        others cannot have read later content of that file."""
+        """The times at which the agent `last` announced content that the others may have read. Such
+        content is of two kinds: content that the others announced, and the first content that
+        `last` met in a file that the others knew. Once `last` has read content of such a file after
+        the others' last message, the others cannot have read later content of that file."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -687,8 +688,8 @@ def _blind_to_last_words(evidence: Evidence) -> None:
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Judges as if only a new agent could read again what an old one had read, and never an old
-    agent what a new one had read."""
+    """Judges as if only a newer agent could read lines again, and an older agent never read again
+    what a newer agent had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)
@@ -735,8 +736,8 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """If one part of the rule is left out, the same schedules lead to a complete bucket that has a
-    line twice or that the newest agent has not sealed, and the model notices it."""
+    """If one part of the rule is left out, the same schedules lead to a false "complete", and the
+    model notices it: the bucket has a line twice, or the newest agent has not sealed the bucket."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
@@ -747,7 +748,7 @@ def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,
 ) -> None:
     """If the clock is set back while two agents run, a bucket with lines of both is not called
-    complete. By the clock alone, each agent would seem to run before or after the other. (The test
+    complete. By the clock alone, the two agents would seem to run one after the other. (The test
     spells this schedule out, because random schedules do not reach the case.)"""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)

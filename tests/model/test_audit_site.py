@@ -70,7 +70,7 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """The verdicts from the tables that a collector keeps (the ledger), filled with the same
+    """The verdicts of a ledger (the tables that a collector keeps) that got the collector's
     messages in the same order."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
@@ -152,8 +152,8 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
 def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """A new collector never calls an incomplete bucket complete if the audit topic's partitions
-    have lost their beginnings, each a different number of messages."""
+    """Even if each of the audit topic's partitions has lost a different number of messages at its
+    beginning, a new collector calls no incomplete bucket complete."""
     for seed in seeds(RUNS):
         _rebuild(_run(seed, faults), seed)
 
@@ -304,7 +304,7 @@ def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, 
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Whether the run with that seed ends with a false verdict of that kind."""
+    """Whether the run with this seed ends with a false verdict whose error begins with `words`."""
     try:
         _run(seed, faults)
     except AssertionError as wrong:

@@ -1,15 +1,15 @@
 """The real consumer against a ZooKeeper and a cluster in memory, under random schedules.
 
 The code of streams, readers, membership, lease, registration and transactions is the real one.
-Members come, leave in order, are killed, are stopped for longer than their session, or are cut off
+Members come, leave cleanly, are killed, are stopped for longer than their session, or are cut off
 from ZooKeeper. Sessions expire unnoticed. Answers are lost, and requests are repeated under another
 session. Partitions are added and records produced. All of this also happens while a member waits
 for an answer of ZooKeeper.
 
 Whatever happens, a member hands out a record, or believes that it may, only while the partition's
-owner node is its own. It commits an offset only once the application is done with all records
-before that offset. When the faults have ended, every partition gets one owner and every record is
-delivered. Without any fault each record is delivered once.
+owner node names this member. It commits an offset only once the application is done with all
+records before that offset. When the faults have ended, every partition gets one owner and every
+record is delivered. Without any fault each record is delivered once.
 """
 
 from __future__ import annotations
@@ -353,8 +353,8 @@ def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> 
 
 
 def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
-    """Without faults every record is delivered exactly once, although members come and leave in
-    order and partitions are added."""
+    """Without faults every record is delivered exactly once, although members come and leave
+    cleanly and partitions are added."""
     for seed in seeds(range(SEEDS)):
         try:
             world = run(seed, faults=False)

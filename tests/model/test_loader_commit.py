@@ -107,7 +107,7 @@ class World:
 
 
 class Search:
-    """Visits once every state that can be reached."""
+    """Visits every reachable state once."""
 
     def __init__(
         self,
@@ -232,8 +232,8 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """Replaces a loader, and sorts the two loaders, so that two states that differ only in
-        their order are the same."""
+        """Replaces a loader, and sorts the two loaders. So two states are the same if they differ
+        only in the order of the loaders."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
         return replace(world, loaders=(first, second))

@@ -7,9 +7,9 @@ late. The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror 
 machine loses power, and with it the unflushed bytes.
 
 Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. The
-topic's gaps name every offset that the mirror lacks between two that it has, and no offset that is
-in the mirror's log. When the faults have ended, the mirror gets everything that the source still
-has.
+topic's gaps name every offset that the mirror lacks between two offsets that it has, and no offset
+that is in the mirror's log. When the faults have ended, the mirror gets everything that the source
+still has.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under random faults on every side, the mirror is a copy of its source with every hole named;
-    when the faults end, it gets the rest."""
+    when the faults end, the mirror gets everything that the source still has."""
     model = Model(seed, tmp_path, monkeypatch)
     for _ in range(STEPS):
         model.step()

@@ -1,11 +1,11 @@
-"""A partition's log on a simulated disk, which keeps the synced bytes and any part of the others.
+"""A partition's log on a simulated disk that keeps synced bytes and any part of the unsynced bytes.
 
 The model is the list of the written batches. A power loss leaves each file with its synced bytes
 and any part of the bytes after them, unchanged or as zeros. A new file may be gone if its directory
-was not synced since. Segments lose bytes in order: if a segment has lost bytes, later segments keep
-only synced bytes. (Any other loss would be damage, and the partition would stop with an error.)
-Whatever happened, flushed batches are in the log, the log is a prefix of the written batches, and a
-retried batch is stored once.
+was not synced after the file was created. Segments lose bytes in order: if a segment has lost
+bytes, later segments keep only synced bytes. (Any other loss would be damage, and the partition
+would stop with an error.) Whatever happened, flushed batches are in the log, the log is a prefix of
+the written batches, and a retried batch is stored once.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Adds written batches to the model; a roll within a turn also writes the batches before
-        it."""
+        """Adds written batches to the model. If the log rolls within a turn, the batches before the
+        roll are also written."""
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]
@@ -168,8 +168,8 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.sent and not self.pending)
     @rule(back=st.integers(0, 7))
     def retry(self, back: int) -> None:
-        """Sends one of the last five batches again, which the log must recognize, or an older one,
-        which the log must refuse."""
+        """Sends an earlier batch again. The log must recognize each of the last five batches and
+        refuse an older batch."""
         at = len(self.sent) - 1 - back
         if at < 0:
             return

@@ -436,8 +436,8 @@ def test_the_model_sees_a_new_identity_before_the_drain(monkeypatch: pytest.Monk
 
 
 def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices sequences that do not count records, so that two batches have the same
-    sequence."""
+    """The model notices if the sequence does not advance by a batch's number of records, so that
+    two batches get the same sequence."""
     monkeypatch.setattr(outbox, "next_sequence", lambda sequence, _: sequence)
     assert broken()
 

@@ -213,7 +213,8 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that reads a request with that schema as the registry does."""
+    """Returns a function that reads a request with `schema` in its body, as the registry reads
+    it."""
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}
@@ -296,8 +297,8 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
     """Deleting an imported schema that references its own version gets 42206, as in Confluent's
-    registry: a reference names a version, whichever schema the version had when the reference was
-    made."""
+    registry: a reference names a version. It does not matter which schema the version had when the
+    reference was made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

@@ -1,5 +1,5 @@
-"""The gate of upgrades under random schedules: it never wrongly says that the host is proven
-healthy, and it says in the end that the host is.
+"""The gate of upgrades under random schedules: it never wrongly calls the host proven healthy, and
+in the end it calls the healthy host proven.
 
 The world is that of test_audit. After each message the test asks the gate whether the host is
 proven healthy since some moment. If the gate says so, the test looks at the bucket of that moment

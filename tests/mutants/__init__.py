@@ -1,5 +1,5 @@
-"""Mutants: each is a change by hand that breaks one rule of Skidway, and names the tests that must
-notice it.
+"""Mutants: each is a change, written by hand, that breaks one rule of Skidway. A mutant names the
+tests that must notice it.
 
 `make mutants` puts one mutant after the other into a copy of the tree and runs its tests there. It
 fails if these tests pass or cannot run, or if the text that a mutant replaces does not exist any
@@ -8,7 +8,7 @@ more, so the list stays current. tests/unit/test_mutants.py checks the list itse
 
     mutant     the fields of a mutant
     rules/     the mutants, a module for each package: what the rule is, and how it is broken
-    listing    all mutants, or a share of them that a text draws
+    listing    all mutants, or a share of them that a given text selects
     trial      a copy of the tree, and the trial of a mutant in it
     __main__   the command
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from mutants.mutant import Mutant
 
 LIMIT_S = 300.0
-"""The time limit in seconds for the tests of one mutant. Tests that exceed it have noticed the
-mutant."""
+"""The time limit in seconds for the tests of one mutant. Tests that exceed the limit count as
+having noticed the mutant."""
 NO_SOURCES = (
     ".git",
     ".venv*",
@@ -85,8 +85,9 @@ class Tree:
         return (Fate.NOTICED if status == _FAILED else Fate.BROKEN), output
 
     def _write(self, path: Path, text: str) -> None:
-        """Writes a file so that its modification time is in another second each time, because
-        Python recognizes compiled modules by this second and by their length."""
+        """Writes a file, and gives it a modification time in another second at each write.
+        Otherwise Python could use the old compiled module: it compares only this second and the
+        length of the source."""
         path.write_text(text)
         self._changes += 1
         second = int(path.stat().st_mtime) + self._changes

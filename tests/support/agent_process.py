@@ -85,8 +85,8 @@ class AgentProcess:
     def settled(self, sizes: Mapping[Path, int]) -> bool:
         """Whether every byte of these files is acknowledged, rejected, lost or uncertain.
 
-        It reads the state database directly, because tests ask often, and the command takes a
-        second.
+        This method reads the state database directly, because tests ask often, and the command
+        `skidway agent state show` takes a second.
         """
         done: collections.Counter[str] = collections.Counter()
         try:
@@ -107,7 +107,8 @@ def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, whether it is no repeat, line, file id, first byte) of every record."""
+    """(partition, False for a repeat and True otherwise, line, file id, first byte) of every
+    record."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

@@ -89,7 +89,7 @@ class Files:
         self.by_path: dict[str, MemoryFile] = {}
         self.links: dict[str, str] = {}
         self.device = 1
-        self.is_mounted = True  # False: its mount point is an empty directory on another device
+        self.is_mounted = True  # False: the mount point is an empty directory on another device
         self.may_search = True  # False: names can be listed, but no file can be examined
         self.knows_births = True
         self.open_count = 0
@@ -141,7 +141,8 @@ class Files:
         self._moved(path)
 
     def reuse_last_inode(self) -> None:
-        """Gives the next new file the inode of the newest file, which was deleted."""
+        """Lets the next new file have the inode of the newest file. The newest file must have been
+        deleted."""
         self._inode -= 1
 
     def truncate(self, path: str, size: int = 0) -> None:
@@ -627,7 +628,7 @@ class World:
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Ticks until nothing is under way any more, not even a last line."""
+        """Ticks until nothing is under way any more, not even a last line without a line end."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()

@@ -77,7 +77,7 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """Runs the steps and then the end. Returns the world and the buckets that are complete at the
+    """Runs the steps and then `end`. Returns the world and the buckets that are complete at the
     end."""
     for _ in range(steps):
         world.step()

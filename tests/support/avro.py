@@ -203,7 +203,7 @@ def raw(array: pa.Array) -> pa.Array:
     """Replaces dates, times and timestamps by numbers at every depth, because Python's types have a
     smaller range.
 
-    It does not cast, because Arrow's cast of a list of nulls loses its items.
+    The function does not cast, because Arrow's cast loses the items of a list of nulls.
     """
     array, arrow = array.take(pa.array(range(len(array)), pa.int64())), array.type
     if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
@@ -222,8 +222,8 @@ def raw(array: pa.Array) -> pa.Array:
 
 
 def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
-    """Arrow's Python value in the form that fastavro takes. tagged: with the names of unions'
-    members."""
+    """Arrow's Python value in the form that fastavro takes. tagged: each value of a union carries
+    the name of its member."""
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):

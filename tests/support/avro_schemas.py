@@ -1,4 +1,5 @@
-"""Random Avro schemas with few names, and random changes of them: pairs that almost fit each other.
+"""Random Avro schemas with few names, and random changes of these schemas. They give pairs of
+schemas that almost fit each other.
 
 Every schema is made by its own `random.Random`, so that one seed gives one schema; Hypothesis draws
 the seeds.

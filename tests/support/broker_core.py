@@ -39,8 +39,8 @@ TURNS = 8
 
 
 class MemoryZooKeeper:
-    """ZooKeeper nodes in memory, with those methods of a coordinator and of kazoo's client that the
-    broker uses."""
+    """ZooKeeper nodes in memory. The class has only the methods of a coordinator and of kazoo's
+    client that the broker uses."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, tuple[bytes, int]] = {}
@@ -167,7 +167,7 @@ class CoreClient:
         """Sends a request and lets enough time pass for the answer. Returns None if there is no
         answer.
 
-        It does not wait for the rest of an incomplete request.
+        If the request is incomplete, this method does not wait for the rest.
         """
         self.send(data)
         for seconds in (0.0, 0.1, 61.0):
@@ -231,7 +231,7 @@ class BrokerCore:
         return self._clients[-1]
 
     def turn(self) -> None:
-        """Runs one turn of the loop, which does not wait."""
+        """Runs one turn of the loop. The turn does not wait for events."""
         self.loop.post(lambda: None)
         self.loop.turn()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """Implements skidway.clock.Clock. advance() moves both clocks together."""
+    """Implements skidway.clock.Clock. advance() moves the wall clock and the monotonic clock
+    together."""
 
     def __init__(self, time_ms: int = 1_700_000_000_000, monotonic: float = 1_000.0) -> None:
         self._time_ms = time_ms

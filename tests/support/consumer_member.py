@@ -49,8 +49,8 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """For each partition, one pair for each time that the member claimed it and got records: the
-    times of the first and the last of these records (monotonic ns)."""
+    """By partition, one pair of times for each claim under which the member got records: when it
+    got the first and when it got the last of these records (monotonic ns)."""
     found: dict[int, list[list[int]]] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"consumer_claimed"' in line:

@@ -85,7 +85,7 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # Rows, nodes and what else the services hold
+    # Rows, znodes and the other contents of the services
 
     def load(self) -> None:
         """Runs a load, as the timer does at night."""
@@ -102,7 +102,8 @@ class ExistingFleet:
         return found
 
     def in_zookeeper(self, path: str) -> list[str]:
-        """The names below a path of the operator's ZooKeeper, without any chroot."""
+        """The names below a path of the operator's ZooKeeper. The path begins at ZooKeeper's root,
+        not at a chroot."""
         address = self.services.zookeeper.address
         return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
 

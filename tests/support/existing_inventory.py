@@ -1,8 +1,8 @@
 """The inventory of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
-It has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka `dc1`, which
-the audit reads and the loader loads from. The cluster `edge` is a broker of ours on the operator's
-ZooKeeper. Intervals are short, as in support.fleet_inventory.
+It has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka `dc1`; audit
+and loader read from there. The cluster `edge` is a broker of ours on the operator's ZooKeeper.
+Intervals are short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-While the file `CONTROL/fault` exists, some operations fail. The file has three words: the kind of
-these operations, the ending of the names of their files, and the position beyond which they fail.
+While the file `CONTROL/fault` exists, some operations fail. Three words in the file say which: the
+kind of operation that fails, the ending of the file names for which it fails, and the position
+beyond which a read or a write fails.
 `CONTROL/operations` gets a line for each operation: its kind, its file, and whether it failed.
 """
 

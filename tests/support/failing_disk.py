@@ -1,10 +1,9 @@
 """A file system in user space over a folder. Its operations fail with EIO when a test says so.
 
 A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program gets
-these errors in the way in which a faulty device reports errors: from the system call, through the
-page cache, at the moment that the kernel chooses. Every operation that reaches the "device" is
-noted, so that a test sees what was tried again. The process that serves the file system is
-support.failing_device.
+the errors as from a faulty device: they come from the system call, through the page cache, at the
+moment that the kernel chooses. Every operation that reaches the "device" is noted, so that a test
+sees what was tried again. The process that serves the file system is support.failing_device.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ class FailingDisk:
         )
 
     def fail(self, what: str, suffix: str, *, above: int = 0) -> None:
-        """Makes operations of this kind fail on files with that ending. A read or a write fails
-        only if it reaches beyond position `above`."""
+        """Makes operations of the kind `what` fail on files whose names end in `suffix`. A read or
+        a write fails only if it reaches beyond position `above`."""
         temporary = self._control / "fault.tmp"
         temporary.write_text(f"{what} {suffix} {above}")
         temporary.rename(self._control / "fault")

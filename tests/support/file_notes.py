@@ -31,8 +31,8 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The known facts of a file id. replaced: the id of the earlier content of the same inode,
-    which this id's content replaced."""
+    """The known facts of a file id. replaced: if the content of the inode was replaced, the id
+    of the earlier content."""
 
     time_ms: int
     path: str
@@ -40,7 +40,8 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """The facts of both. Where they differ, the more cautious fact is kept."""
+        """The facts of two announcements of one file id. Where the two differ, the more cautious
+        fact is kept."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None

@@ -1,4 +1,4 @@
-"""The fleet of the deployment story: hosts, control node, and what an operator looks at there."""
+"""The fleet of the deployment story: its hosts, its control node, and what an operator looks at."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Fleet:
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
     def wait_for_verdict(self) -> str:
-        """Waits until all lines that both hosts had written when it was called are proven to have
-        arrived. Returns the time of the call."""
+        """Waits until the audit proves that all lines that the application hosts wrote before this
+        call have arrived. Returns the time of the call."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(

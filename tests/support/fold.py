@@ -1,8 +1,8 @@
 """From messages to evidence in memory: what the ledger does in SQLite, written a second time in
 plain Python.
 
-This module defines the right evidence. Tests compare the ledger with it, and models use it to
-judge, because it is faster for a few messages.
+This module defines the right evidence. Tests compare the ledger with this module. Models judge with
+this module, because for a few messages it is faster than the ledger.
 """
 
 from __future__ import annotations
@@ -205,8 +205,8 @@ def _add(
     counted: bool,
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
-    """Adds one message. counted=False says that another message of the same sender and number has
-    been added before. Then only the buckets that this message touches are added."""
+    """Adds one message. counted=False says that another message of the same sender and number was
+    added before. Then this message adds only the buckets that it names, and no counts."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

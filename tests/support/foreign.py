@@ -1,6 +1,6 @@
-"""What tests need from Node, Go and Debian: stock clients, which are made once in .cache/peers, and
-tools.
+"""What tests need from Node, Go and Debian: tools and stock clients.
 
+The clients are made once, in .cache/peers.
 `python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; the
 fixtures only look for it. The program installs npm, Go, kcat, libfuse and strace with apt-get if it
 runs as root; otherwise it prints a sentence that asks for them. Node itself comes from npm, so the
@@ -94,8 +94,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """The root of the Go version that go.mod names. It is fetched as a module, as newer versions of
-    Go fetch it by themselves."""
+    """The root folder of the Go version that go.mod names. This program makes Go download it as a
+    module; a newer Go does the same without being asked."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"
@@ -103,7 +103,7 @@ def _toolchain(go: str, folder: Path) -> Path:
     fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
     root = Path(json.loads(fetched)["Dir"])
     for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
-        program.chmod(0o755)  # an old Go unpacks programs without the right to run them
+        program.chmod(0o755)  # an old Go unpacks programs as files that cannot be executed
     return root
 
 

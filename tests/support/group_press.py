@@ -20,8 +20,8 @@ _LENGTH = struct.Struct(">i")
 
 
 class CommittingGroups:
-    """One connection for each group. Over it a simple consumer commits all partitions of a
-    topic."""
+    """One connection for each group. A simple consumer of the group commits offsets of all
+    partitions of a topic over this connection."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]

@@ -1,13 +1,14 @@
-"""Real hosts for a test, with systemd as PID 1, with addresses of their own, and reached by ssh.
+"""Real hosts for a test: each runs systemd as PID 1, has its own address, and is reached by ssh.
 
 Each host has Debian's root (support.debian) under an overlay of its own (or a copy, if the file
 system has no overlays), and is booted by systemd-nspawn. A bridge inside one network namespace
 connects all hosts. This namespace is also the control node. So no address or interface of the
 machine changes, two runs cannot reach each other, and no host has a way to the internet.
 
-Nothing outlives the run. One process holds the network namespace, and the mounts are in the mount
-namespace of each host's own process. All these processes die with the test runner; if the runner is
-killed, the kernel kills them. The next run removes what then remains (a folder and empty cgroups).
+No process or mount outlives the run. One process holds the network namespace, and the mounts are in
+the mount namespace of each host's own process. All these processes die with the test runner; if
+the runner is killed, the kernel kills them. Then a folder and empty cgroups remain, which the next
+run removes.
 A run that is still alive holds a lock on its folder.
 
 `python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted. It
@@ -101,7 +102,7 @@ class Host:
         self._run.forget_connections(self)
         if self._machine is not None:
             self._machine.wait(90)
-        else:  # another run booted this host, and only that run knows its process
+        else:  # another run booted this host, and only that run can wait for the host's process
             is_off = functools.partial(self.run, "true", check=False)
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
@@ -219,7 +220,7 @@ class Run:
             host.wait()
 
     def replace(self, host: Host) -> None:
-        """Shuts a host down, and boots another machine with an empty disk under its name."""
+        """Shuts a host down, and boots a machine that has the same name and an empty disk."""
         host.power_off()
         shutil.rmtree(host.folder)
         host.prepare(self._addresses, (self.folder / "key.pub").read_text())

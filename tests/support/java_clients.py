@@ -1,7 +1,7 @@
 """Kafka's unmodified Java clients, called from Python: one JVM, whose objects Py4J makes reachable.
 
-Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. A test calls the same
-classes as a Java program: `KafkaProducer`, `KafkaConsumer`, `Admin`.
+Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. A test calls the
+classes that a Java program would call: `KafkaProducer`, `KafkaConsumer`, `Admin`.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from skidway.java import find
 FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
 """Options for programs whose speed is measured."""
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Options for short runs: without the optimizing compiler these take half the CPU time."""
+"""Options for short runs. Such runs take half the CPU time without the optimizing compiler."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""The options for short runs, for a Spark that our loader does not start."""
+"""BRIEF as a setting for Spark, for tests that start Spark without our loader."""
 
 
 @functools.cache

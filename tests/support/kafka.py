@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running
 
 
 def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]:
-    """A Java command line with Kafka's jars, up to but without the main class."""
+    """A Java command line with Kafka's jars, to which the caller adds the main class."""
     return [
         jvm.command(),
         f"-Xms{heap_mb}m",

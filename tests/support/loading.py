@@ -58,8 +58,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Record:
-    """One record. value: if it is None, the record has a datum of SCHEMA that says where the line
-    came from."""
+    """One record. value: the record's bytes. If it is None, the record has a datum of SCHEMA with
+    the text `line`."""
 
     agent: int = 7
     file: int = 1
@@ -75,7 +75,7 @@ class Record:
 
 
 def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
-    """A value in the wire format, whose schema has one field."""
+    """The line as a value in the wire format. The schema has one field."""
     codec = Codec(schema)
     batch = pa.record_batch({codec.arrow_schema.names[0]: [line]})
     return bytes(add_prefix(schema_id, codec.encode(batch))[0].as_py())
@@ -108,8 +108,8 @@ def one_batch(records: Sequence[Record], base: int) -> memoryview:
 
 
 def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
-    """The batches that a fetch from the offset `first` returns, beginning with the batch that holds
-    this offset or follows it."""
+    """The batches that a fetch from the offset `first` returns: the batch that holds this offset
+    (if one does) and all later batches."""
     from skidway.kafka.batch import read_header
 
     for raw in batches:

@@ -148,8 +148,8 @@ class _Registry:
 
 
 class _Spark:
-    """Runs slices one after the other. other: is called before the first slice, as an event during
-    the run."""
+    """Runs slices one after the other. other: a function that is called before the first slice, so
+    that a test can make something happen during the run."""
 
     def __init__(self, loading: MemoryLoading, other: Callable[[], object]) -> None:
         self._loading, self._other = loading, other

@@ -16,8 +16,8 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. lose_answer: the next creation gets no answer; it takes effect (True) or does
-    not (False)."""
+    """Files by path. lose_answer: unless it is None, the next creation gets no answer. True: the
+    file is created all the same. False: it is not created."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

@@ -1,4 +1,4 @@
-"""A ZooKeeper in memory, and `Coordinator`s that use it, disconnect, are late and lose sessions.
+"""A ZooKeeper in memory, and clients of it that disconnect, are late and lose their sessions.
 
 It keeps the promises of a real ZooKeeper: transactions are atomic, ephemeral nodes disappear with
 their session, a session ends when its client was silent for the session's time-out, and watches
@@ -305,7 +305,7 @@ class MemoryCoordinator:
         self.hook()
         if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
-        # like a real client, this may repeat the request under another session
+        # like a real client, this client may repeat the request in another session
         self.connect_again()
         return do()
 

@@ -1,5 +1,5 @@
-"""Hypothesis strategies for all messages of the protocol, and a reader of bytes that are written by
-hand."""
+"""Hypothesis strategies for all messages of the protocol, and a reader of bytes that a test writes
+as hexadecimal text."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def _of_shape(shape: Shape, version: int) -> st.SearchStrategy[Any]:
 
 
 def integers(code: str) -> st.SearchStrategy[int]:
-    """A strategy for integers of the width that the code means in `struct`. It often draws the
-    least and the greatest integer."""
+    """A strategy for integers of the width that `code` has in the module `struct`. The strategy
+    often draws the least and the greatest integer."""
     half = 1 << (8 * struct.calcsize(f">{code}") - 1)
     return st.sampled_from([0, -1, -half, half - 1]) | st.integers(-half, half - 1)
 

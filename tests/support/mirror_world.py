@@ -131,7 +131,7 @@ class SourceLog:
         self.epoch += 1
 
     def cut(self, offset: int) -> None:
-        """Cuts the log at an offset or before it: batches that reach beyond the offset are lost."""
+        """Cuts the log: removes the batch that holds the offset, and all later batches."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
         last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
         self.end = min(self.end, last)
@@ -433,8 +433,8 @@ class WireClient:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """Ends the connections. Requests and answers on their way are lost. after_last_answer: the
-        answers arrive just before the connections end."""
+        """Ends the connections. Requests and answers that have not arrived are lost, but with
+        after_last_answer=True the answers still arrive before the connections end."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -514,7 +514,7 @@ class LocalBroker:
         self.unreadable_logs.append(str(error))
         self.replicas.pop(replica.partition, None)
 
-    # what a test does with this broker directly
+    # methods that a test calls directly
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
         """Adds a topic that somebody else has made."""
@@ -543,8 +543,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn: writes what was appended. If a write is refused for a while, the log handles
-        that."""
+        """Ends a turn: writes what was appended. An error that may pass is not raised, because
+        the log itself handles it."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

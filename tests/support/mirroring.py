@@ -111,7 +111,7 @@ class Cluster(SkidwayBroker):
         return dict(status)
 
     def caught_up(self) -> bool:
-        """Whether this cluster has everything that it knows to be at the source."""
+        """Whether this cluster has copied everything from the source, as far as it knows."""
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]
@@ -160,7 +160,7 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """The setting of the mirror's sources, in the form in which --set takes it."""
+    """The setting of the mirror's sources, in the form that --set takes."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 

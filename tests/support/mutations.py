@@ -19,8 +19,8 @@ EXTREMES = (
     b"\x80\0\0\0", b"\0\0\0\x02", b"\xff\xff\xff\xfe", b"\xff\xff\xff\xff\x0f",
     b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
 )  # fmt: skip
-"""Byte patterns for lengths, counts, offsets and times that no client sends."""
-_HEAD = 12  # the bytes of length, key, version and correlation id
+"""Byte patterns that no client sends as a length, a count, an offset or a time."""
+_HEAD = 12  # how many bytes length, key, version and correlation id take
 _LENGTH = struct.Struct(">i")
 
 
@@ -63,7 +63,7 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """The frame, cut off at every byte after its head, each time with a corrected length field."""
+    """Yields the frame cut off at each byte after its head, each with a corrected length field."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

@@ -1,7 +1,7 @@
-"""An older Skidway: its Ansible collection and its wheels, made by its own tree.
+"""An older Skidway: its Ansible collection and its wheels, built from its own source tree.
 
-COMMIT is a version that operators could have installed. Its messages differ from this version's:
-its seals have no `final`. The first released version will take its place.
+COMMIT is a version that operators could have installed. Its messages differ from those of the
+current version: seals of COMMIT have no `final`. The first released version will replace COMMIT.
 """
 
 from __future__ import annotations

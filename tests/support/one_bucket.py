@@ -98,8 +98,9 @@ def verdict_of(source: Source, messages: list[Message], policy: Policy = POLICY)
 
 
 def made_again(*more: Message) -> list[Message]:
-    """Messages of a topic that was made again. Two hosts reported on the old topic. Only the first
-    host has reported on the new topic, and all tiers have counted its five records."""
+    """Messages about a topic that was deleted and created again. Two hosts reported on the old
+    topic. Only the first host has reported on the new topic, whose five records all tiers have
+    counted."""
     ranges = (Range(AGAIN, 0, 0, 10),)
     return [
         seal(SECOND, 1, END - 1, 0),

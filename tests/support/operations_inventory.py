@@ -1,6 +1,7 @@
-"""The fleet of the tasks after the installation: it begins with one server of each kind, and grows.
+"""The fleet for the tasks that follow an installation.
 
-Intervals are short, as in support.fleet_inventory.
+The fleet begins with one server of each kind, and grows. Intervals are short, as in
+support.fleet_inventory.
 """
 
 from __future__ import annotations

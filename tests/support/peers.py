@@ -25,7 +25,7 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that only one benchmark needs; that benchmark fetches its own peer."""
+"""Peers that no test needs. Only one benchmark needs each of them, and fetches it."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
 DEBIAN = Path("/usr/bin")
@@ -46,7 +46,7 @@ def jars(peer: str) -> Path:
 
 def fetch(peer: str, maven: str) -> None:
     """Lets Maven copy the peer's jars. A marker file, which is written last, says from which pom
-    they come.
+    the jars come.
 
     Raises SkidwayError if Maven does not get the jars.
     """

@@ -1,6 +1,6 @@
 """The whole pipeline as real programs, and an oracle that knows every line.
 
-A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test, which can start, stop, kill
+A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test. It can start, stop, kill
 and restart each program. Clients reach the datacenter's broker through `proxy`, which can delay and
 lose their traffic as a network does. `Oracle` writes lines and compares them with the rows of the
 committed Parquet files.
@@ -214,7 +214,7 @@ class Pipeline:
     # --- loader and audit -------------------------------------------------------------------------
 
     def loader(self, topics: Sequence[str], *options: str) -> Program:
-        """A load of topics of dc1 that is not started yet. Its output is its report as JSON."""
+        """The program that loads topics of dc1, not started yet. It prints its report as JSON."""
         self._loads += 1
         names = ", ".join(f'"{DATACENTER}.{topic}"' for topic in topics)
         return Program(

@@ -1,7 +1,8 @@
 """Where a program of a test runs, and how a test reaches it: on loopback, or in a network of the
 test's own. The command of `Run.inside` (support.hosts) enters such a network.
 
-Inside such a network, `python places.py URL` and `python places.py HOST PORT` make the requests.
+A test asks whether a program listens, or what a URL answers. For a program in such a network, this
+module itself is run inside the network: `python places.py URL` or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ LOOPBACK = Place()
 
 
 def ask(*words: str) -> str | None:
-    """For a URL, its answer with status 200. For host and port, an empty text if a program listens.
-    Otherwise None."""
+    """Given a URL: the answer if its status is 200, else None. Given host and port: an empty text
+    if a program listens there, else None."""
     with contextlib.suppress(OSError):
         if len(words) == 2:
             socket.create_connection((words[0], int(words[1])), ASKED_S).close()

@@ -27,8 +27,8 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""How many seconds a test waits for something that takes a moment on an idle machine, because the
-machine may be busy with other tests."""
+"""How many seconds a test waits for something that takes a moment on an idle machine. The time is
+long, because the machine may be busy with other tests."""
 
 
 class NotReady(AssertionError):

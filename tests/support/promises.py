@@ -22,7 +22,7 @@ SECTIONS = {
     "clocks": "Clocks",
     "all": "All of it",
 }
-"""The first word of a name, and the heading of its section."""
+"""For each first word of a promise's name, the heading of the section that has the promise."""
 
 PROMISES = {
     "1 agent id": "An agent's state is bound to its machine; ids are below 2^63.",

@@ -3,7 +3,7 @@
 python -m support.promises_page            writes the page
 python -m support.promises_page --check    exits with 1 if the page is not up to date
 
-The tests are read, not imported, so this takes only a second or two.
+The program reads the tests and does not import them, so it takes only a second or two.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
 
 
 def kept() -> dict[str, list[str]]:
-    """The tests that are marked with each name, as pytest calls them, sorted. The names in marks
-    are included even if no promise has such a name."""
+    """For each promise, the ids (as in pytest) of the tests that are marked with it, sorted. A name
+    in a mark is included even if no promise has this name."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()

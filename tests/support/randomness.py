@@ -2,9 +2,9 @@
 
 By default every run tries the same seeds and examples, because the seeds are written in the tests,
 and Hypothesis derives its examples from the code of a test. With `--short`, which `make test` uses,
-a run tries only a share of them. With `--hypothesis-seed N` it tries other ones: Hypothesis starts
+a run tries only a share of them. With `--hypothesis-seed N` a run tries others: Hypothesis starts
 from N, and the tests' own seeds are shifted by N times STRIDE. A test takes all its seeds from the
-fixture `seeds`, or one from the parameter `seed`::
+fixture `seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -26,7 +26,7 @@ from hypothesis import is_hypothesis_test, settings
 Seeds = Callable[[range], range]
 
 SHARE = 8
-"""With --short, a run tries one seed or example of this many."""
+"""With --short, a run tries one in SHARE of the seeds and examples."""
 STRIDE = 1_000_000
 """The distance between the seeds of two explorations."""
 
@@ -73,7 +73,7 @@ def share_of(count: int) -> int:
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """Chooses the seeds that this run tries from the seeds that a test names."""
+    """A function that takes the seeds that a test names, and returns those that this run tries."""
     short, moved = request.config.getoption("--short"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:

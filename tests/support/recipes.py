@@ -45,8 +45,8 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
 
 
 def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
-    """Runs commands in a root shell of the host. Before them, it runs the commands of the guide's
-    section "Before all". Returns what they print. Raises AssertionError if one fails."""
+    """Runs commands in a root shell of the host: first those of the guide's section "Before all",
+    then `commands`. Returns what all of them print. Raises AssertionError if a command fails."""
     begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
     return host.run(
         "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s

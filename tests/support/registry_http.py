@@ -16,8 +16,8 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema with fields of type int. The value of a field is None, or its default, or (as
-    a text) its type."""
+    """A record schema. Each keyword is the name of a field. A text is the field's type. For any
+    other value the type is int, and the value is the field's default; None means no default."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 

@@ -1,4 +1,4 @@
-"""A registry's log in memory, which several stores share and whose answers can be lost."""
+"""A registry's log in memory. Several stores share the log, and its answers can get lost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SharedLog:
 class MemoryLog:
     """The connection of one registry to the log. lose: how each of the next creations fails.
 
-    "before": the request never arrives. "after": it arrives, and its answer is lost. meanwhile: is
-    called before the next creation, in place of another registry.
+    "before": the request never arrives. "after": it arrives, and its answer is lost. meanwhile: the
+    functions to call before the next creation; a test does in them what another registry would do.
     """
 
     def __init__(self, shared: SharedLog) -> None:
@@ -33,8 +33,8 @@ class MemoryLog:
         self.reached = threading.Event()
         """Set as soon as somebody begins to create an entry."""
         self.missing = 0
-        """`count` reports that many more entries, which cannot be read because a gap comes before
-        them."""
+        """By how much `count` is greater than the number of entries that can be read, as if entries
+        lay after a gap."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

@@ -1,5 +1,5 @@
-"""A small broker in a thread that uses the protocol code of our broker and misbehaves as a test
-says.
+"""A small broker that runs in a thread, uses the protocol code of our broker, and misbehaves as a
+test says.
 
 It keeps whole batches in memory, remembers five batches of each producer, and serves the APIs of a
 partition leader over real sockets. A test prepares a list of faults for each API; each request of
@@ -101,8 +101,9 @@ Fault = ErrorCode | type[HangUp] | type[Silence] | Callable[[bytes], bytes]
 class ScriptedBroker:
     """A broker that misbehaves as a test says.
 
-    `faults[api]`: what happens to the next requests of an API. `after[api]`: the same, but after
-    the request has taken effect. `requests`: all requests so far, in order.
+    `faults[api]`: what happens to the next requests of an API. `after[api]`: what happens to
+    the next requests of an API after they have taken effect. `requests`: all requests so far, in
+    order.
     """
 
     def __init__(self, topics: dict[str, int]) -> None:

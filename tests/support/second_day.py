@@ -1,5 +1,5 @@
-"""The fleet for the tasks of the guide after the installation: its hosts, its control node, and
-methods for tests."""
+"""The fleet for those tasks of the guide that follow the installation: its hosts, its control
+node, and methods for tests."""
 
 from __future__ import annotations
 

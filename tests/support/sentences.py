@@ -2,7 +2,7 @@
 
     python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
 
-A sentence that has to be read twice is rewritten, and with it the page that it comes from.
+If a reader has to read a sentence twice, that sentence and the rest of its page are rewritten.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences in docstrings and comments, or those in a document that are neither in tables
-    nor in code."""
+    """The sentences of a program's docstrings and comments, or those of a document except its
+    tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(_without_figures(passage)):
@@ -68,14 +68,17 @@ def sentences(file: Path) -> Iterator[Sentence]:
 def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
+        above = getattr(node, "lineno", 1)
         for inner in ast.iter_child_nodes(node):
             match inner:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
-                    above = getattr(node, "lineno", inner.lineno)
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
+                case ast.Assign() | ast.AnnAssign():
+                    above = inner.lineno  # a string below it describes it
     for first, comment in _comments(text):
-        end = first + comment.count("\n")
-        yield first, lines[end].strip() if end < len(lines) else "", comment
+        at_the_end = not lines[first - 1].lstrip().startswith("#")
+        line = first - 1 if at_the_end else first + comment.count("\n")
+        yield first, lines[line].strip() if line < len(lines) else "", comment
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:

@@ -1,5 +1,5 @@
 """The agent of the simulated site: its files, its checkpoints with their deltas, its seals, and
-topics made again.
+what it does when a topic was made again.
 
 Here each agent has one file for each topic, and that file only grows. Other models (test_audit,
 test_agent) test what several files, rotations and lost states do to an agent.
@@ -39,8 +39,8 @@ class Noted:
 
 
 class SiteAgent:
-    """The agent of one host. current: returns the topic that has a given name on the brokers
-    now."""
+    """The agent of one host. current: a function that is given a name, and returns the topic that
+    has this name on the brokers now."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class SiteAgent:
         return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
 
     def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
-        """Reads a line and sends it (now and then twice); the broker acknowledges it at once."""
+        """Reads a line and sends it, once or twice. The broker acknowledges it at once."""
         index, seen, now = self.position[name], self.seen[name], self.current(name)
         line, file = self.lines[name][index], self.ids[name]
         record = record_of(line, file, index * LENGTH)

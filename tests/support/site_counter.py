@@ -42,15 +42,16 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
     agent, file, first, length = np.array(parts, np.int64).T
-    length = np.maximum(length, 1)  # without an origin no record is a repeat
+    length = np.maximum(length, 1)  # a record without origin is never a repeat
     walked = marks.walk(agent, file, first, length, known)
     marks.advance(known, walked.highest)
     return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
 
 
 class SiteCounter:
-    """Counts one tier. current: returns the topic that has a given name in the counter's cluster
-    now. Positions, marks and numbers become durable together; a kill loses everything else."""
+    """Counts one tier. current: a function that is given a name, and returns the topic that has
+    this name in the counter's cluster now. Positions, marks and numbers become durable together;
+    a kill loses everything else."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The loader of the simulated site: its rows, and deltas that say what it committed.
 
-The real `skidway.loader.planning.plan` decides which gaps the loader passes. Faults make the loader
-misplace rows, or change rows without the loader.
+The real `skidway.loader.planning.plan` decides which gaps the loader passes. A fault makes the
+loader misplace rows, or changes rows that the loader has written.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: decides for all topics of a run together where their rows
-    go."""
+    """Loads from the mirrors. place: a function that is given the rows of all topics of a run, and
+    returns them as the loader writes them."""
 
     def __init__(
         self,

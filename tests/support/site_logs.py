@@ -76,7 +76,7 @@ class Record:
 
 
 def record_of(line: Line, file: int, first: int) -> Record:
-    """The record, with the sums that each tier adds for it."""
+    """The record of a line, with the sums that each tier adds for this record."""
     length = 0 if line.agent == NO_AGENT else LENGTH
     columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
     return Record(
@@ -95,7 +95,7 @@ class Log:
 
     @property
     def end(self) -> int:
-        """The offset after the last one."""
+        """The offset after the log's last offset."""
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:
@@ -110,7 +110,7 @@ class Log:
 @dataclass(slots=True, eq=False)
 class Topic:
     """A topic from its creation until it is made again. broker, mirror: its logs, by partition.
-    carried: the lines whose records the topic ever had."""
+    carried: the lines that have ever had a record in the topic."""
 
     source: Source
     broker: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])
@@ -141,8 +141,8 @@ class AuditLogs:
 
 
 class Teller(NumberedSender):
-    """The message numbers and the outbox of a sender. The sender's program has the rest of its
-    durable state."""
+    """The message numbers and the outbox of a sender. The object that owns the Teller
+    (agent, counter or output) has the rest of the sender's durable state."""
 
     def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
         super().__init__(sender)

@@ -3,13 +3,13 @@
 If a collector calls a bucket of a topic complete, these statements must be true of the messages
 that it has heard:
 
-    E  each tier has counted the same lines, each once, in this bucket and under their agents
+    E  all tiers have counted the same lines in this bucket: each line once, and under its agent
     D  a line that its agent's newest seal vouches for is a row of its bucket, and of no other
     F  a record without origin is a row of its bucket, and of no other, if its topic was not made
        again, and if some tier counted records without origin in this bucket
-    X  no other row that was counted lies in this bucket, and none lies there twice
-    R  if rows were changed without a change in the manifests, D, F and X hold, or the recount names
-       the agent and the bucket
+    X  this bucket has no counted row of a line that belongs elsewhere, and no two rows of a line
+    R  if rows were changed without a change in the manifests, the recount names each agent and
+       bucket for which D, F or X does not hold
 
 In the end every bucket is complete if all tiers counted it alike and all agents sealed it. The test
 compares line by line, and never by sums.
@@ -69,8 +69,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that these messages count. Of each producer other than an agent, only the newest
-    epoch is used."""
+    """The lines that these messages count. For each producer that is not an agent, only messages
+    of its newest epoch are used."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -93,8 +93,8 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector, which depend on the messages that it has heard, with
-    what is true."""
+    """Compares the verdicts of one collector with what is true. The verdicts depend on the messages
+    that this collector has heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
@@ -139,7 +139,7 @@ class Truth:
         for place, times in rows.items():
             line = world.lines[place.line]
             if (place.line, place.agent) not in said and not world.faults.tampers:
-                continue  # the delta of the load with this row was not heard yet
+                continue  # the collector has not heard the delta of the load that wrote this row
             carried = line.number in self.carried(source)
             counted = self.counted_as(line.agent, line.number) == source
             if (line.agent, line.bucket) != (place.agent, bucket) or not (carried or counted):
@@ -170,14 +170,14 @@ class Truth:
         return found[0] if found else None
 
     def carried(self, source: Source) -> set[int]:
-        """The lines whose records the topic ever had."""
+        """The lines that have ever had a record in the topic."""
         topics = [x for x in self.world.topics[source.topic] if x.source == source]
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines whose records a topic ever had. Empty if the topic was made again since. Also
-        empty if no tier counted a record without origin, because then nobody can know that the
-        topic ever had such records."""
+        """The lines that have ever had a record in the topic. Empty if the topic was made again.
+        Also empty if no tier counted a record without origin, because then nobody can know that
+        the topic ever had such records."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -260,7 +260,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the seal may have any id of the topic
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # a seal may be for any id of the topic
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

@@ -1,4 +1,6 @@
-"""A site that knows every line, moved by random steps: agents, brokers, mirror, counters, loader.
+"""A simulated site of agents, brokers, mirror, counters and loader. It knows every line.
+
+The site moves by random steps. Its data flows like this:
 
     agents --> broker logs --> mirror --> mirror logs --> loader --> rows
                  counter                   counter
@@ -235,7 +237,7 @@ class World:
     def mirror(self) -> None:
         name, partition = self.random.choice(self.names), self.random.choice(PARTITIONS)
         if self.mirrored[name] is not self.current(name):
-            return  # the source has another id, so the mirror stops
+            return  # the topic has another id at the source, so the mirror stops
         faults, skipped = self.faults, 0
         if (faults.gaps or faults.silent_gaps) and self.random.random() < 0.15:
             skipped = self.random.randint(1, 2)
@@ -315,7 +317,7 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """The rows, after an exchange of pairs of rows that differ only in the misplaced field."""
+        """Exchanges pairs of rows that differ only in the misplaced field. Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}

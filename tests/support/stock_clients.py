@@ -1,6 +1,6 @@
 """The stock Kafka clients that tests run, and a handle on their driver programs (tests/clients).
 
-For each client the table here has its version, its codecs, and what it cannot do.
+The table CLIENTS gives the version and the codecs of each client, and what the client cannot do.
 """
 
 from __future__ import annotations

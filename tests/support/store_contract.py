@@ -35,7 +35,8 @@ class StoreContract:
         assert (store.length("empty"), store.read("empty")) == (0, b"")
 
     def test_what_is_not_there_is_none(self, store: Store) -> None:
-        """Asking for a missing file or directory gives None or nothing, and no error."""
+        """A missing file is read as None, and a missing directory is listed as empty. Neither is an
+        error."""
         assert store.length("no/such") is None
         assert store.read("no/such") is None
         assert store.open("no/such") is None

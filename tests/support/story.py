@@ -1,5 +1,5 @@
-"""What the tests of all stock clients share: parameters for each client, and the records that they
-send."""
+"""What the tests of all stock clients share: parameters for each client, and the records that the
+clients send."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ _HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 
 
 def with_another_press(tree: Path) -> Path:
-    """A copy of this tree whose agent names another press version, although it makes the same
-    records."""
+    """Copies this tree, and changes the press version that the copy's agent names. That agent still
+    makes the same records."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     recipe = tree / "agent" / "batches" / "recipe.py"

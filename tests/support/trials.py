@@ -1,4 +1,4 @@
-"""Stories of faults: many of them on one pipeline, each with its own topic, files and lines.
+"""Stories of faults. Many stories run on one pipeline, each with its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads. A story is a
 generator: its code before a `yield` runs before a load, and its code after the `yield` checks that
@@ -44,7 +44,7 @@ SITE = "site"
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One fault, and what must hold after it; the settings of its topic's source; and its stage.
+    """One fault and what must hold after it. A story also has a stage and settings of its source.
 
     is_quick: `make test` runs the story.
     """
@@ -164,8 +164,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self) -> Program:
-        """A load of this story's topics alone, which is not started yet. Waits until the mirror has
-        all their records."""
+        """The program that loads only this story's topics, not started yet. First waits until
+        the mirror has all records of these topics."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options)
 
@@ -303,7 +303,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - reads as a phrase
-    """Prints how long a step took; pytest shows that if a test fails."""
+    """Prints how long a step took; pytest shows the time if a test fails."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

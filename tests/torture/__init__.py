@@ -7,7 +7,7 @@ Writers number their lines and rotate their logs, while faults hit at random, se
 all faults end, and the torture compares the lines that arrived with the lines that were written.
 docs/testing.md says what the numbers mean.
 
-    faults      what can happen to whom: kinds, and a schedule of them drawn from the seed. Pure
+    faults      kinds of faults, their targets, and a schedule drawn from the seed. Pure
     shrinking   makes a failed schedule shorter by leaving faults out. Pure
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
     lake        the outputs: the current one, the rows set aside, and the lines in all of them

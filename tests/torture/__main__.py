@@ -1,4 +1,4 @@
-"""`make torture`: a site under faults drawn from a seed, and what became of every line."""
+"""`make torture`: runs a site under faults drawn from a seed, and tells the fate of every line."""
 
 from __future__ import annotations
 

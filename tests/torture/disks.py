@@ -15,7 +15,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A folder. With a size, it is a file system of its own in memory."""
+    """A folder. If it has a size, the folder is a file system of its own in memory."""
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size

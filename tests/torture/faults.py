@@ -25,8 +25,8 @@ EVERY_S = 6.0
 
 
 class Kind(StrEnum):
-    """What a fault does. When its time is over, the torture ends it, except for kinds that are
-    never undone."""
+    """What a fault does. When the time of a fault is over, the torture ends the fault, unless the
+    fault is of a kind that is never undone."""
 
     KILL = "kill"
     FREEZE = "freeze"

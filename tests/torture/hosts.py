@@ -21,16 +21,16 @@ from torture.faults import HOSTS
 
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
 MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
-"""The same lines, parsed into one more column."""
+"""Another pattern for the same lines. It gives one more column than LINE."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
 """The number of rotated generations that are kept; the next rotation deletes the oldest."""
 GOES_ON = ("renamed", "dated")
-"""The ways to rotate after which the writer goes on in the old file for a while. A file that is
-compressed or truncated at once must not get more lines."""
+"""If a log is rotated in one of these ways, its writer goes on in the old file for a while. A file
+that is compressed or truncated at once must not get more lines."""
 CUT_SELDOM = 8
-"""Logs that are rotated in the way "copied" are rotated less often by this factor, because each
+"""A log that is rotated in the way "copied" waits this many times longer for each rotation. Each
 truncation may lose lines, and only the lines between two truncations must all arrive."""
 END = " ."
 COPY = "/copy-"

@@ -18,8 +18,8 @@ from skidway.loader.state import layout
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
-"""Finds a line's number, also in an Avro record, in which a length byte follows the number and may
-look like a digit (see torture.hosts)."""
+"""Finds a line's number, also in an Avro record. There a length byte, which may look like a digit,
+follows the number (see torture.hosts)."""
 
 
 class Row(NamedTuple):
@@ -48,8 +48,8 @@ class Lake:
         return self._folder / f"rows-{self._begun}"
 
     def move(self) -> Path:
-        """Begins a new output, into which the loader loads from now on. Returns the output before
-        it."""
+        """Begins a new output, into which the loader loads from now on. Returns the previous
+        output."""
         before = self.output
         self._begun += 1
         self._gone.clear()

@@ -1,8 +1,8 @@
-"""The loader as a program that keeps running: it loads every few seconds, with the slices in its
-own process.
+"""The loader as a program that keeps running: it loads every few seconds, and runs the slices of a
+load in its own process.
 
 `python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load at
-work. Apart from the way to Spark's workers, the code is the same as in production. A load that
+work. The code is that of production, except that no slice is sent to a worker of Spark. A load that
 fails prints the reason, and the next load tries again, as if a timer started the loads.
 """
 

@@ -33,7 +33,7 @@ _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed ([^/\s]+)/\S+, and it is neither there nor in .* restore")
 LAST_LINES = 3
-"""The number of a program's last lines in which the operator looks for the sentence with which the
+"""How many of a program's last lines the operator reads, to find the sentence that says why the
 program ended."""
 
 
@@ -92,8 +92,8 @@ class Operator:
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
-        """Lets the loader load everything again into another output, and retires the output before
-        it."""
+        """Lets the loader load everything again into another output, and retires the previous
+        output."""
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
@@ -227,8 +227,8 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics with these ids. Returns whether none of them is left; a mirror may have
-    made topics with the same names again."""
+    """Deletes the topics with these names and ids. Returns whether none of them is left. New topics
+    with the same names do not count as left: a mirror may have made them."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

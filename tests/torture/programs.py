@@ -27,8 +27,8 @@ TAIL_BYTES = 8_000
 GENTLY_S = 90.0
 
 Answer = Callable[[str, str], None]
-"""A function that is called with the name of a program that ended, and with the end of its
-output."""
+"""A function that is called with the name of a program that ended, and with the end of that
+program's output."""
 
 
 class Programs:
@@ -76,7 +76,7 @@ class Programs:
             program = self._started[name]
         if gently:
             _signal(program, signal.SIGCONT)
-            with suppress(NotReady):  # it does not end, so it is killed
+            with suppress(NotReady):  # `stop` kills a program that does not end
                 program.stop(GENTLY_S)
         program.kill_session()
         return partial(self._up, name)
@@ -98,13 +98,13 @@ class Programs:
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """Makes all later starts of a program use that tree (None: this tree)."""
+        """Starts the program from `tree` from now on; None means the current source tree."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree
 
     def tree(self, name: str) -> Path | None:
-        """The tree of the other version from which a program is started; None for this tree."""
+        """The source tree of another version, if the program is started from it; otherwise None."""
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:

@@ -19,10 +19,10 @@ SESSION_MS = 5_000
 LATENESS_MS = 10_000
 """How far a declared loss reaches back in time."""
 IDLE_FLUSH_MS = 20_000
-"""This is longer than a writer may take between the two halves of a line, even if it gets no CPU
-time."""
+"""A writer takes less time than this between the two halves of a line, even if it gets no CPU time
+for a while."""
 READ_BACK_WAIT_MS = 60_000
-"""This is longer than any fault of the torture delays a batch that is under way."""
+"""No fault of the torture delays a batch under way for longer than this."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 

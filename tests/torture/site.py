@@ -106,8 +106,8 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent knows these files. It need not deliver files that were rotated before
-        it knew their log."""
+        """Whether the agent knows these files. It need not deliver files of a log that were rotated
+        before it knew the log."""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known

@@ -42,12 +42,12 @@ class Truth:
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.
-    - beside: the same as false_alarms, but a reason of the bucket also applies to a bucket in which
-      lines are missing or doubled.
+    - beside: buckets that would be false alarms, but one of their reasons is also a reason of a
+      bucket in which lines are missing or doubled.
     - unhealed: buckets with any other verdict than "complete", although none of their lines is
       missing or doubled.
 
-    The last three have the first reason of each bucket.
+    For each bucket, false_alarms, beside and unhealed give the first reason of the verdict.
     """
 
     lines: int = 0
@@ -77,8 +77,8 @@ class Truth:
 
     @property
     def is_good(self) -> bool:
-        """Whether no line was lost or doubled silently, and enough lines were proven to be sure of
-        that."""
+        """Whether no line was lost or doubled silently. False if too few lines were proven, because
+        then the run proves nothing."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
 
@@ -154,14 +154,14 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's verdict on every bucket. gravest: the gravest verdict on a bucket, of all topics
-    with the same name, and its reasons.
+    """The audit's verdict on every bucket. gravest: for each bucket, the gravest verdict among all
+    topics with the same name, and the reasons of that verdict.
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
     loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
     that is not listed has the verdict of the next listed bucket of its topic. If a topic was made
-    again, both topics have a verdict. A line that does not match the pattern gets the time of its
-    reading as its time, so it may be in any later bucket of the rejects.
+    again, both topics have a verdict. The time of a line that does not match the pattern is the
+    time at which the agent read it. So such a line may be in any later bucket of the rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:

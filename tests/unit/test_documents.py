@@ -27,8 +27,8 @@ SELF_EXPLAINING = {
     "broker/api": {key.name.lower() for key in ApiKey},
     "skidway/cli": {home.partition(":")[0].rpartition(".")[2] for home in COMMANDS.values()},
 }
-"""Packages whose page says "one module per API" or "per noun". The page need not list these
-modules."""
+"""By package: the modules that its page need not list, because the page says "one module per API"
+or "per noun"."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 """A line of a list of modules: names, then at least two spaces, then words."""
@@ -41,7 +41,7 @@ NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
-"""Packages that only a dependency of ours needs; docs/dependencies.md says which one."""
+"""Packages that only another dependency needs; docs/dependencies.md names that dependency."""
 
 
 def names_in(path: Path) -> set[str]:
@@ -116,8 +116,8 @@ def test_every_failure_of_the_guide_names_what_shows_it() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    """A link to a file of the repository leads to a file that exists; one to a heading leads to a
-    heading that exists."""
+    """Each link to a file of the repository leads to a file that exists, and each link to a heading
+    leads to a heading that exists."""
     dead = [
         f"{page.relative_to(ROOT)}: {link}"
         for page in PAGES
@@ -199,7 +199,7 @@ def test_a_package_names_its_modules(package: Path) -> None:
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # only then it is a list of modules
+        if 2 * len(listed & modules) > len(listed):  # mostly modules: a list of modules
             assert not listed - modules
 
 

@@ -15,8 +15,8 @@ NAMES = "print(*(name for name in sys.modules if name.partition('.')[0] == '{par
 
 @pytest.mark.parametrize("part", ["agent", "audit", "broker", "loader", "schemas"])
 def test_there_is_one_copy(part: str) -> None:
-    """A program started in the tree's root, where the bare name could be imported, imports a part
-    only once: under the package's name, from the folder of that name."""
+    """In the tree's root a part could also be imported by its bare name. A program started there
+    imports the part only once: under the package's name, from the part's folder."""
     code = f"import sys, skidway.{part}.cli as cli; print(cli.__file__); " + NAMES.format(part=part)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

@@ -31,7 +31,8 @@ def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
 
 
 def test_a_mark_that_names_no_promise_ends_the_run() -> None:
-    """A mark with a misspelt name, or with none, raises LookupError where it is written."""
+    """A mark with a misspelt name, or with none, raises LookupError as soon as its module is
+    imported."""
     with pytest.raises(LookupError, match="4 watermrak"):
         promise("4 watermark", "4 watermrak")
     with pytest.raises(LookupError):

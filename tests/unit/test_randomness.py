@@ -95,7 +95,7 @@ def tried(project: Path) -> Callable[..., list[str]]:
 
 
 def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
-    """Two runs without a number try the same seeds and examples."""
+    """Two runs that are given no --hypothesis-seed try the same seeds and examples."""
     first = tried()
     assert first == tried()
     assert first[0] == str(list(range(100, 116)))
@@ -104,7 +104,7 @@ def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
 
 
 def test_short_tries_a_share_of_the_same(tried: Callable[..., list[str]]) -> None:
-    """--short leaves out seeds and examples and adds none."""
+    """A run with --short tries some of a full run's seeds and examples, and no others."""
     found = tried("--short")
     assert found[0] == str([100, 101])
     assert found[1:3] == ["0", str(SHARE)]
@@ -112,7 +112,8 @@ def test_short_tries_a_share_of_the_same(tried: Callable[..., list[str]]) -> Non
 
 
 def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]]) -> None:
-    """An exploration has its own seeds and examples; a run with the same number has them again."""
+    """A run that is given a number tries seeds and examples of its own. Another run with the same
+    number tries the same seeds and examples."""
     options = ("--hypothesis-seed=3", "-m", "random")
     found = tried(*options)
     assert found == tried(*options)
@@ -127,8 +128,8 @@ def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]
 def test_a_failure_is_printed_with_the_line_that_replays_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A failed test is printed as a command line that makes it fail again; a round that passes
-    prints none."""
+    """For each failed test, a round prints a command line that makes the test fail again. A round
+    without a failed test prints no such line."""
     (project / "test_it.py").write_text(FAILS)
     monkeypatch.chdir(project)
     assert explore.main(["--minutes=0", "--seed=7", "--processes=0", "test_it.py"]) == 1

@@ -35,7 +35,7 @@ class DescribableLogDirTopic:
 
 @structure
 class DescribeLogDirsRequest(Request):
-    """Asks for directories. topics: None = every partition in them."""
+    """Asks for a broker's log directories. topics: the partitions to describe; None: all."""
 
     API = ApiKey.DESCRIBE_LOG_DIRS
     VERSIONS = VERSIONS

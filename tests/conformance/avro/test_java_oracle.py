@@ -206,8 +206,8 @@ def _ours(schema: str) -> tuple[str | None, str]:
 
 
 def test_texts_of_generated_schemas_are_javas() -> None:
-    """`canonical` gives the text of `Schema.toString`, and Java does not change a normalized
-    text."""
+    """`canonical` gives the same text as Java's `Schema.toString`. A normalized text stays as it is
+    when Java parses it and writes it again."""
     random = Random(7)
     drawn = [made(random) for _ in range(2_500)]
     answers = ask([["parse", text(each)] for each in drawn])
@@ -259,8 +259,8 @@ def test_a_bare_name_is_a_name_to_us() -> None:
 
 
 def test_a_schema_with_references_is_javas() -> None:
-    """A schema is parsed after the schemas that it references; the text of all together equals
-    Java's."""
+    """If a schema is parsed after the schema that it references, its text equals Java's. A name
+    that is declared twice is refused, as in Java."""
     parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
     child = (
         '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'

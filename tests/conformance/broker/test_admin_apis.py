@@ -449,7 +449,8 @@ def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_segments_that_were_deleted_leave_the_disk(own_broker: SkidwayBroker) -> None:
-    """After DeleteRecords, the next retention check frees the space; a kill changes nothing."""
+    """After DeleteRecords, the next retention check frees the space. The deleted records stay
+    deleted if the broker is then killed."""
     own_broker.settings |= {
         "log.retention.check.interval.ms": 100,
         "log.segment.delete.delay.ms": 0,

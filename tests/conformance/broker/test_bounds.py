@@ -107,8 +107,8 @@ def produced(core: BrokerCore, data: bytearray) -> produce.ProduceResult:
 
 
 def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
-    """If a request names a partition twenty thousand times, the broker reads it once, as the last
-    entry asks."""
+    """If a Fetch request names a partition twenty thousand times, the broker reads the partition
+    once, from the offset in the last entry."""
     for value in (b"first", b"second"):
         assert produced(core, batch(value)).error_code == 0
     wanted = [fetch_request.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000

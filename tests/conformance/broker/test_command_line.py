@@ -117,7 +117,8 @@ def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_
 def test_what_cannot_be_altered_is_said(
     skidway_broker: SkidwayBroker, options: tuple[str, ...], status: int, words: str
 ) -> None:
-    """A refused change ends with one sentence and the status of its kind."""
+    """If a change is refused, the command prints one sentence, and its exit status tells the kind
+    of error."""
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
     done = run_skidway("topics", "alter", "unaltered", *options, *at)

@@ -184,7 +184,7 @@ CLIENTS: list[type[ConfluentMember | KafkaPythonMember | AioMember]] = [
 
 @pytest.fixture(autouse=True)
 def closed(monkeypatch: pytest.MonkeyPatch, _forget_what_clients_leave: None) -> Iterator[None]:
-    """Closes the members, and their sockets, that a failed test left open."""
+    """If a failed test left members open, closes these members and their sockets."""
     members: list[Member] = []
 
     def remembered(kind: Any) -> None:
@@ -322,7 +322,7 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
-        patient = {"session.timeout.ms": 60_000}  # this is longer than any restart takes
+        patient = {"session.timeout.ms": 60_000}  # longer than any restart takes
         members = [ConfluentMember(broker.address, "g", topic, **patient) for _ in range(2)]
         step_until(lambda: shared(*members), *members)
         before = [member.owned() for member in members]
@@ -459,7 +459,7 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
 
 
 def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> None:
-    """If a topic is deleted and made again, the group has no offsets for the new one."""
+    """If a topic is deleted and made again, the group has no offsets for the new topic."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     member = ConfluentMember(broker.address, group, topic)

@@ -34,8 +34,8 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""A deletion makes at most this many requests. If the consumer waited for a later request, it would
-register after the deletion."""
+"""A deletion makes at most this many requests. If the consumer waited for one request more, the
+deletion would be over before the consumer registers."""
 WEEK_S = 7 * 86_400
 
 
@@ -116,8 +116,8 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """A generation with members and our own consumer race for each group: one of them is always
-    refused, with the right reason."""
+    """Stock members, by storing their generation, and one of our own consumers race for each group.
+    One of the two sides is always refused, with the right reason."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -161,8 +161,9 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
 def test_a_deletion_takes_no_registration_with_it(
     zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If our consumer registers at any moment while its group is deleted, it keeps the offsets or
-    finds an empty group, and stays registered in any case."""
+    """Our consumer may register at any moment while its group is deleted. Either the group keeps
+    its offsets or the consumer finds an empty group; the consumer stays registered in both cases.
+    """
     left, start = 0, Event()
 
     def counted(ask: Callable[..., Any]) -> Callable[..., Any]:

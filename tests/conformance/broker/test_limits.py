@@ -29,8 +29,8 @@ def create(broker: SkidwayBroker, name: str) -> None:
 
 
 def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: SkidwayBroker) -> None:
-    """connections.max.idle.ms closes a silent connection; a fetch that waits for longer is still
-    answered."""
+    """A connection that is silent for connections.max.idle.ms is closed. A fetch that waits for a
+    longer time is still answered."""
     own_broker.settings["connections.max.idle.ms"] = 500
     own_broker.start()
     create(own_broker, "logs")

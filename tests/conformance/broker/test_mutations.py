@@ -1,7 +1,7 @@
 """Damaged requests of stock clients, and batches with false headers, on a broker without a network.
 
-For each damaged request the broker answers or closes that one connection. It reports no fault in
-its own code ("failed") and serves other connections as before. Everything that it stored can be
+The broker answers each damaged request or closes its connection. The broker reports no fault in its
+own code ("failed") and serves other connections as before. Everything that it stored can be
 read, searched and recovered.
 """
 

@@ -73,7 +73,8 @@ def settings(admin: AdminClient, topic: str) -> dict[str, str]:
 
 
 def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
-    """confluent-kafka changes settings one by one, with every operation, and all at once."""
+    """confluent-kafka can change single settings, with each of the four operations, and can replace
+    all settings at once."""
     entries = [
         ConfigEntry("segment.ms", "7000", incremental_operation=AlterConfigOpType.SET),
         ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.DELETE),

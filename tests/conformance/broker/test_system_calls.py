@@ -30,7 +30,8 @@ def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
 
 @pytest.fixture
 def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
-    """A file with all calls by which the broker reads or sends a file from now on."""
+    """A trace file: it gets every system call by which the broker reads or sends a file during the
+    test."""
     path = tmp_path / "calls"
     strace = provide("strace", ["strace"], "strace sees what the broker reads")
     command = [strace, "-f", "-y", "-s", "0", "-o", str(path), "-e", f"trace=sendfile,{READING}"]

@@ -84,9 +84,9 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """An ApiVersions request of a version that the broker does not know gets error 35 in a body of
-    version 0, with the version range of every API, so that the client can pick a version and ask
-    again."""
+    """If the broker does not know the version of an ApiVersions request, it answers error 35 in a
+    body of version 0. The body has the version range of every API, so that the client can pick a
+    version and ask again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)
@@ -165,8 +165,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("data", FAULTS.values(), ids=FAULTS.keys())
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes) -> None:
-    """Each faulty batch gets an error that is not retriable, and is not stored; the next good batch
-    gets its offset."""
+    """Each faulty batch gets an error that is not retriable, and is not stored. The next good batch
+    gets the offset that the faulty batch would have had."""
     found = produced(client, data)
     assert found.error_code in {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}
     assert found.base_offset == -1
@@ -262,8 +262,8 @@ def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
 def test_times_are_found_within_batches(
     core: BrokerCore, client: CoreClient, codec: Codec, version: int
 ) -> None:
-    """A look-up gives the first record, in offset order, at or after a time. If there is none, it
-    gives -1 as offset and time. The time -3 gives the record with the latest time."""
+    """A look-up gives the first record, in offset order, at or after a time. If no record is so
+    late, it gives -1 as offset and time. The time -3 gives the record with the latest time."""
     produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
     produced(client, batch(b"d", timestamps=[20], codec=codec))
     assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [
@@ -275,8 +275,8 @@ def test_times_are_found_within_batches(
 
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
-    """The field for authorized operations is INT32_MIN, as if the client had not asked, because the
-    broker computes none."""
+    """The broker does not compute authorized operations. Their field is always INT32_MIN, as if the
+    client had not asked for them."""
     answer = ask(core, MetadataRequest(topics=None), version)
     assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
     assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}

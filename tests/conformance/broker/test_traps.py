@@ -86,8 +86,8 @@ def test_a_new_fetch_session_is_answered_without_one(
 def test_a_session_of_another_broker_is_unknown(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """An unknown fetch session gets FETCH_SESSION_ID_NOT_FOUND, after which clients begin a new
-    one; closing it is no error."""
+    """A fetch in an unknown session gets FETCH_SESSION_ID_NOT_FOUND, after which clients begin a
+    new session. To close an unknown session is no error."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for epoch, code in ((5, ErrorCode.FETCH_SESSION_ID_NOT_FOUND), (-1, ErrorCode.NONE)):
@@ -164,7 +164,7 @@ def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, ver
         )
         [created] = answer.topics
         assert created.error_code == 0
-        if version >= 5:  # a null list makes Java's Admin fail
+        if version >= 5:  # Java's Admin fails if `configs` is null
             assert (created.num_partitions, created.replication_factor) == (1, 1)
             assert "cleanup.policy" in {each.name for each in created.configs}
         assert len(_metadata(client, name).topics[0].partitions) == 1
@@ -200,8 +200,8 @@ def _metadata(client: RawClient, topic: str) -> Any:
 
 
 def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBroker) -> None:
-    """After a clean stop and start cluster id, controller, topic ids and leader epochs are the
-    same."""
+    """The cluster id, the controller, the topic ids and the leader epochs stay the same when the
+    broker stops cleanly and starts again."""
     broker = own_broker.start()
     topic = create(broker, 2)
     pictures = []

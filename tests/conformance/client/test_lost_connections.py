@@ -107,8 +107,8 @@ def check_log(client: Client, tp: TopicPartition, count: int) -> None:
 
 
 def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """If the broker appends and the connection breaks, several times, each batch is in the log
-    once."""
+    """If the connection breaks after the broker has appended a batch, and this happens several
+    times, each batch is still in the log just once."""
     producer = Producer(client)
     lost = proxy.inject(Fault.LOSE_ANSWER, produces(tp.topic, "skidway"), times=4)
     found: list[Delivery] = []

@@ -201,8 +201,8 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
 
 
 def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
-    """A member whose registration was removed stops at once, ends its session and so loses its
-    partitions, and registers again."""
+    """If a member's registration is removed, the member stops reading at once. It ends its session,
+    by which it loses its partitions, and then registers again."""
     with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
         with Coordinator(topic.zookeeper) as coordinator:
@@ -224,8 +224,8 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """A restart of ZooKeeper within the session neither loses nor repeats a record, and no member
-    loses its partitions."""
+    """If ZooKeeper restarts before the members' sessions run out, no record is lost or repeated,
+    and no member loses its partitions."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -297,8 +297,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """When all streams are closed, they wait for ZooKeeper together and only once; records that
-    were not committed come again."""
+    """When a consumer with several streams is closed, it waits for ZooKeeper once, not once for
+    each stream. Records that were not committed come again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -328,8 +328,8 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
 
 @pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_again(own_broker: SkidwayBroker) -> None:
-    """When a broker is killed, members keep their partitions. Both a reader of records and a reader
-    of Arrow batches go on without an end, and each record comes once."""
+    """When a broker is killed, members keep their partitions. Streams of records and streams of
+    Arrow batches go on and do not end, and each record comes once."""
     own_broker.start()
     zookeeper = str(own_broker.settings["zookeeper.connect"])
     with a_topic(own_broker.address, zookeeper, 4) as topic:

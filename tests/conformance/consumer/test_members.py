@@ -109,7 +109,8 @@ def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, st
 def test_a_member_that_leaves_in_order_repeats_nothing(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """When members join and leave in order while records are produced, every record comes once."""
+    """If a member joins and another one stops normally while records are produced, every record
+    comes once."""
     first = start("first")
     topic.produce(1_000)
     eventually(lambda: topic.is_all(delivered(first.output())))
@@ -141,7 +142,7 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     first.signal(signal.SIGCONT)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
-    # the member had polled these records before it was stopped
+    # only records that the member had polled before it was stopped
     assert len(delivered(first.output())) - before <= 20
     topic.produce(1_000)
     eventually(lambda: topic.is_all(both()))

@@ -25,8 +25,8 @@ def topics(bootstrap: str, *arguments: str) -> str:
 
 
 def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
-    """Produces records whose times lie one second apart, the newest first, each in a batch of its
-    own."""
+    """Produces records, each in a batch of its own. Their times lie one second apart, and the first
+    record has the latest time."""
     with java.producer(bootstrap, batch_size=0) as producer:
         for number in range(count):
             at_ms = START_MS + (count - number) * 1_000

@@ -17,7 +17,8 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 def test_a_group_from_its_first_record_to_its_deletion(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Consumer, Admin and tool commit, list, describe, reset and delete a group's offsets."""
+    """A consumer commits offsets for its group. Kafka's tool describes and resets them, and the
+    Admin lists and deletes them; a group with members is not deleted."""
     java, group = java_clients, f"group-{topic}"
     with java.producer(bootstrap) as producer:
         for number in range(10):

@@ -111,8 +111,8 @@ def test_every_codec_and_partition_across_restarts(
 def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """A topic that is deleted and made again in Kafka while the mirror follows it stops the mirror
-    of that topic."""
+    """If a topic is deleted and made again in Kafka while the mirror follows the topic, the mirror
+    stops that topic and copies none of the new records."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()
@@ -133,8 +133,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """If Kafka's log start lies inside a batch, the mirror copies that batch whole, and the named
-    gap is exact."""
+    """If Kafka's log start lies inside a batch, the mirror copies that batch whole. The gap that it
+    names ends where the copied batch begins."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

@@ -166,8 +166,8 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """A mirror leaves out topics that its source mirrors from elsewhere, or from the mirror's own
-    cluster."""
+    """A mirror leaves out every topic that is itself a mirror in the source cluster, whether of a
+    third cluster or of the mirror's own cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")

@@ -1,5 +1,5 @@
-"""A host without internet and without pip installs from the files of `make wheels`, with the stock
-pip."""
+"""On a host without internet and without pip, Skidway is installed from the files of `make wheels`
+alone. Among them is a wheel of the stock pip."""
 
 from __future__ import annotations
 

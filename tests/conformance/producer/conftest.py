@@ -1,4 +1,4 @@
-"""A broker of each kind, and one of ours that a test may kill."""
+"""An Apache Kafka, a broker of ours, and a second broker of ours that a test may kill."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Our messages compared with kafka-python's, whose codec is generated from Apache Kafka's own
 definitions.
 
-kafka-python reads each message that we write as we meant it, and writes it with the same bytes. The
-names, versions, nullability and tags of all fields are also those of Kafka.
+From our bytes kafka-python reads the message that we wrote, and it writes this message as the same
+bytes. The names, versions, nullability and tags of all fields are also those of Kafka.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def is_silent(field: Field, value: Any) -> bool:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """kafka-python reads the message from our bytes, and writes it with the same bytes."""
+    """From our bytes kafka-python reads the message that we wrote, and it writes the same bytes."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     theirs = Theirs(cls.__name__, version, flexible(cls.API, version))
@@ -71,7 +71,7 @@ def test_same_definition(cls: type[Message]) -> None:
     theirs = definition(cls.__name__)
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
-    never = first_flexible == -1  # this is how kafka-python says "none"
+    never = first_flexible == -1  # kafka-python's way to say "none"
     assert cls.API.flexible_since == (NEVER_FLEXIBLE if never else first_flexible)
     _, highest = version_range(theirs["validVersions"]) or (None, -1)
     assert highest >= cls.VERSIONS.highest
@@ -85,7 +85,7 @@ def ours(cls: type, version: int) -> list[Any]:
         (
             field.name.replace("_", ""),
             kind(field.shape, version),
-            # Structures and ids cannot be null: None stands for a missing tag.
+            # A structure or an id cannot be null: its None stands for a tag that is missing.
             version >= field.nullable_since and not isinstance(field.shape, Nested),
             field.tag,
         )

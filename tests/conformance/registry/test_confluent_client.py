@@ -124,7 +124,8 @@ def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
 
 
 def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) -> None:
-    """In the newer wire format a schema is registered, written and read by its guid in a header."""
+    """In the newer wire format the bytes hold no schema id: a header of the message names the
+    schema by its guid, and the reader finds the schema by that guid."""
     headers: list[tuple[str, bytes]] = []
     context = SerializationContext("users", MessageField.VALUE, headers)
     conf = {"schema.id.serializer": header_schema_id_serializer}
@@ -137,8 +138,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """The client sets modes for all subjects or for one; a read-only registry refuses for good,
-    without a 5xx status."""
+    """The client sets modes for all subjects or for one. A read-only registry refuses for good,
+    with status 422 and not with a 5xx status."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")

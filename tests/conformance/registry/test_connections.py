@@ -110,8 +110,8 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
     """A refusal without a body is raised as the error that belongs to its status. After an interim
-    answer the client gives the connection up, because it would take what follows for the answer to
-    another request."""
+    answer the client gives the connection up. Otherwise it would take the final answer, which comes
+    later, for the answer to its next request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         server = threading.Thread(target=_serve_each, args=(listener, pieces))
@@ -145,7 +145,7 @@ def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
 
 def test_a_host_has_a_connection_for_each_scheme() -> None:
     """If the list names a host with http and with https, requests for https never go over the
-    connection for http, which would show the credentials."""
+    connection for http, because the credentials could be read there."""
     requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(1)

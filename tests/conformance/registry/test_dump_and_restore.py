@@ -147,7 +147,8 @@ def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
 def test_what_is_live_is_not_deleted_without_a_yes(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """If an older dump lists as deleted what was registered again since, only --yes deletes it."""
+    """If a dump says that a version is deleted, but the version is live in the registry, a restore
+    deletes the version only with --yes."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     skidway("restore", empty, str(file), "--no-modes")

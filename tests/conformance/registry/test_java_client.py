@@ -113,7 +113,7 @@ def test_compatibility_and_levels(client: Client) -> None:
 
 
 def test_references(client: Client) -> None:
-    """The client resolves a schema's references, and finds the references again by id."""
+    """The client resolves a schema's references. A schema found by its id has its references."""
     client.register("address", client.schema(ADDRESS))
     person = client.schema(PERSON, [("a.Address", "address", 1)])
     assert client.register("people-value", person) == 2

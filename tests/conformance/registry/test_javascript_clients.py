@@ -64,8 +64,8 @@ def ours(registry: Registry, message: bytes) -> list[object]:
 
 
 def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driver) -> None:
-    """docs/registry.md names the tested versions of the clients; for another version the page needs
-    another line."""
+    """docs/registry.md names the versions of the clients that are tested here. If a version
+    changes, the page has to change too."""
     page = (Path(__file__).parents[3] / "docs/registry.md").read_text()
     assert f"@confluentinc/schemaregistry {confluent.ask('version')['version']}" in page
     assert f"@kafkajs/confluent-schema-registry {kafkajs.ask('version')['version']}" in page

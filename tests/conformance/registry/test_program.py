@@ -128,8 +128,8 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
 
 
 def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) -> None:
-    """If the head of a request comes byte by byte, on a new or a kept connection, the registry cuts
-    it off after a bounded time and answers others meanwhile."""
+    """If the head of a request comes byte by byte, on a new or a kept connection, the registry
+    closes the connection after a bounded time. Meanwhile it answers other requests."""
     with (
         socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
         socket.create_connection(("127.0.0.1", registry.port), 60) as silent,

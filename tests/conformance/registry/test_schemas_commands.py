@@ -178,8 +178,8 @@ def test_a_check_says_why_and_what_to_write(
 def test_a_check_is_what_a_registration_would_be_measured_by(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """Like a registration, a check at a transitive level compares with all versions; --version
-    compares with one."""
+    """At a transitive level a check compares the schema with all versions, as a registration does.
+    With --version it compares the schema with that version alone."""
     long = file(tmp_path, {**V1, "fields": [{"name": "age", "type": "long"}]})
     users.set_level("users", {"compatibility": "NONE"})
     users.register("users", json.dumps({**V1, "fields": [{"name": "age", "type": "int"}]}))
@@ -228,8 +228,8 @@ def test_a_diff_sets_versions_side_by_side(
 
 
 def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
-    """Only the proposed schema goes to standard output, so that it can be saved; the shares of
-    lines go to standard error."""
+    """Only the proposed schema goes to standard output, so that it can be saved. Standard error
+    tells for each field in which share of the lines it occurs."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")
@@ -268,7 +268,7 @@ def test_who_uses_a_schema(
     ]  # fmt: skip
     assert (found["looked_at"]["partitions"], found["looked_at"]["records"]) == (2, 4)
     done = run("who-uses", "users", "--version", "1", *at, "--topic", topic, "--records", "2")
-    # none of the newest two records of each partition was
+    # the newest two records of each partition were written with other schemas
     assert "none was written with it" in done.stdout
     assert "No topic was looked at" in run("who-uses", "users").stdout
     assert run("who-uses", "77").returncode == 1

@@ -116,8 +116,8 @@ def test_health_asks_for_no_password(secured: Registry) -> None:
 def test_a_renewed_certificate_is_shown_without_a_restart(
     secured: Registry, tmp_path: Path
 ) -> None:
-    """New connections see a renewed certificate without a restart; a certificate that does not fit
-    its key changes nothing."""
+    """New connections see a renewed certificate without a restart. If a new certificate does not
+    fit the private key, the registry goes on with the old certificate."""
     shown = _certificate(secured)
     good = (tmp_path / "registry.pem").read_bytes()
     _replace(tmp_path / "registry.pem", Authority(tmp_path, "third").certificate.read_bytes())

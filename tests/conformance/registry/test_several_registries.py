@@ -44,8 +44,8 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """When two stores register the same and different schemas at once, the n schemas have the ids 1
-    to n, one each."""
+    """When two stores register the same n schemas at once, in opposite orders, the schemas get the
+    ids 1 to n, one each."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
         stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]
@@ -67,8 +67,8 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """A registry learns of another registry's writes by its watch, and at once if a client asks for
-    the new id."""
+    """A registry soon learns of another registry's writes by its watch on ZooKeeper. If a client
+    asks for a new id before that, the registry looks it up at once."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
         writer, reader = RegistryClient(first.url), RegistryClient(second.url)

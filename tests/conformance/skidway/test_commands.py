@@ -34,8 +34,8 @@ def topic(apache_kafka: ApacheKafka) -> str:
 def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """The four verbs of `topics` work, and a missing topic, or one that exists already, is refused
-    by name."""
+    """The four verbs of `topics` work. If a topic is missing, or is created though it exists, the
+    error names the topic."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
@@ -116,7 +116,8 @@ def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) 
 def test_what_makes_no_sense_is_one_sentence(
     apache_kafka: ApacheKafka, topic: str, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
-    """Each refusal is a sentence that names the mistake, with the status of its kind."""
+    """Each refusal is a sentence that names the mistake. The exit status tells the kind of
+    mistake."""
     given = [argument.format(topic=topic) for argument in arguments]
     refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr

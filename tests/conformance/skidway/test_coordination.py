@@ -79,8 +79,8 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 
 @pytest.mark.slow
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
-    """While ZooKeeper is down the session is SUSPENDED and requests end in time; then it is
-    CONNECTED."""
+    """While ZooKeeper is down the session is SUSPENDED and requests end in time. Once ZooKeeper is
+    back, the session is CONNECTED."""
     server = ZooKeeper(tmp_path)
     told: list[SessionState] = []
     changed = threading.Event()

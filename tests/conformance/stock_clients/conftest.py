@@ -1,5 +1,5 @@
-"""One of our brokers for all clients, and their drivers, each started when a test first needs
-it."""
+"""One of our brokers for all clients, and a driver for each client. A driver is started when a test
+first needs it."""
 
 from __future__ import annotations
 

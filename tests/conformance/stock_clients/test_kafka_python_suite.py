@@ -79,7 +79,7 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
     source, report = peers.source("kafka-python"), tmp_path / "report.xml"
     files = [f"{SUITE}/test_{name}_integration.py" for name in FILES]
     chosen = [f"not {name}" for name in EXCLUDED]
-    # other tests' names begin with this name
+    # `not {name}` alone would also exclude the tests whose names begin with `{name}_`
     chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]
     # pytest's own tracebacks parse the source with ast, which fails while the suite's threads run.
     command = [

@@ -27,8 +27,8 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""Each step with its test, and with the name of the step in `lacks` if another client does the step
-instead."""
+"""By step: its test, and either "" or a name. The name means: if a client has this name in `lacks`,
+another client does the step instead."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The same story for every stock client, unmodified, from creating a topic to deleting it.
 
 Clients that need Node, Go or a Debian package carry the mark `foreign`. If a client cannot do a
-step, librdkafka does it instead, or it is left out, as `support.stock_clients` says.
+step, librdkafka does the step instead, or the step is left out, as `support.stock_clients` says.
 """
 
 from __future__ import annotations

@@ -228,9 +228,9 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, drain prints its path, and only its topic gets no last word. Once
-    the file is readable, drain delivers it. If it then grows and becomes unreadable, the next drain
-    takes the last word back."""
+    """If a file cannot be read, drain prints the file's path, and only the file's topic gets no
+    last word. Once the file is readable, drain delivers it. If the file then grows and becomes
+    unreadable, the next drain takes the last word back."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)

@@ -1,4 +1,5 @@
-"""A real agent on lines that are not UTF-8: rejects them, then delivers them, and reports both."""
+"""A real agent on lines that are not UTF-8: it rejects them under one setting, delivers them under
+another one, and counts rejected and delivered lines."""
 
 import json
 import urllib.request

@@ -173,8 +173,8 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """When only two generations are kept, the agent declares lines lost that were deleted unread,
-    and doubles no line."""
+    """If files are deleted before the agent has read them, because only two generations are kept,
+    the agent declares the loss of their lines, and doubles no line."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -409,9 +409,9 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """When a restored snapshot of the host brings back an older state and log, lines written
-    afterwards count as new lines and not as repeats, even if they lie at the positions of lines
-    that the restore removed."""
+    """If state and log come back from an older snapshot of the host, lines that are written
+    afterwards count as new lines and not as repeats. They do so even if they lie at the positions
+    of lines that the snapshot does not have."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

@@ -173,8 +173,9 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`wait` ends with 0 once the host has sealed, with and without new lines, whether it asks the
-    cluster or the store. It ends with 1 if the agent is stopped or the counter does not count."""
+    """`wait` ends with 0 once the host has sealed, even if the host has no new lines. It does so
+    whether it asks the cluster or the collector's store. It ends with 1 if the agent is stopped or
+    the counter does not count."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -229,8 +230,9 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
-    """If a message has an unknown schema, then the log, /health, a metric, every bucket's verdict
-    and the gate name that schema, until a collector that has the schema reads the message."""
+    """If a message has an unknown schema, no bucket is complete, and a metric counts the message.
+    The log, /health, every verdict and the gate name that schema, until a collector that knows the
+    schema reads the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -314,8 +316,8 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     """The last buckets of a host that is only retired stay unknown; once the host is drained, they
-    are complete. If its agent is started again, the audit waits for it as before, and counts its
-    new lines."""
+    are complete. If its agent is started again, the audit waits for the agent as before, and counts
+    the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # This lateness is so large that even a slow drain ends before its bucket is due. So an ordinary
     # seal could not seal this bucket, and only a last word can.
@@ -328,7 +330,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     log = fleet.folder / "log" / "a.log"
     eventually(lambda: fleet.agent.settled({log: log.stat().st_size}), what="all delivered")
     assert fleet.agent.program.stop() == 0
-    fleet.write(10)  # the agent is stopped, so only the drain reads these lines
+    fleet.write(10)  # only the drain reads these ten lines, because the agent is stopped
     fleet.write_roster({**APP1, "retired": True})
     eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
     done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))

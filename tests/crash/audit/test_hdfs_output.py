@@ -22,7 +22,7 @@ from support.processes import free_port
 from support.promises import promise
 
 TOPIC = "dc1.logs"
-ROWS = 200_000  # makes a file that is read in several pieces
+ROWS = 200_000  # so many that their file is read in several pieces
 SOURCE = {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"}
 
 
@@ -74,8 +74,8 @@ def _recount(output: Output) -> recount.Recounted:
 @pytest.mark.java
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
-    """The recount counts the rows of a file in its place, and those of a committed file that was
-    not moved yet."""
+    """The recount counts the rows of a committed file, whether the file was already moved to its
+    place or not."""
     store = open_store(url)
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"

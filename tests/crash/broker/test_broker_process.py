@@ -399,8 +399,8 @@ def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_topic_deleted_while_it_is_written(own_broker: SkidwayBroker) -> None:
-    """When a topic is deleted, waiting requests are answered and its files removed; after a restart
-    the topic is still gone."""
+    """When a topic is deleted, requests that wait for it are answered, and the topic's files are
+    removed. After a restart the topic is still gone."""
     broker = own_broker.start()
     create(broker, "logs", 3)
     with RawClient(broker.port) as client, RawClient(broker.port) as waiting:

@@ -145,8 +145,8 @@ def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk)
 
 
 def test_a_read_error_in_recovery(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """Recovery cuts nothing from a log that it cannot read: the directory is offline until it is
-    readable."""
+    """Recovery cuts nothing from a log that it cannot read. The log's directory is offline until
+    the broker starts on a device that can be read."""
     broker.program.kill()
     disk.fail("read", ".log")
     broker.program = type(broker.program)(broker.command(), broker.folder / "again.out")

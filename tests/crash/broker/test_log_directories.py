@@ -138,7 +138,7 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
     partitions; other partitions go on, and topics can be created."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
-        assert LIBC.umount2(bytes(small), 2) == 0  # this acts like a disk that was pulled out
+        assert LIBC.umount2(bytes(small), 2) == 0  # as if somebody had pulled the disk out
         refused = client.produce("logs", sized(1000))
         assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert client.produce("logs", sized(1000), partition=1).error_code == 0

@@ -596,7 +596,8 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recovery counts everything that it has read as flushed, so it syncs every file of the log."""
+    """Everything that recovery has read counts as flushed; therefore recovery syncs every file of
+    the log."""
     config = LogConfig(segment_bytes=200)
     log = open_in(tmp_path, config)
     for number in range(6):
@@ -611,8 +612,8 @@ def test_all_that_recovery_believes_is_on_disk(
 def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a roll with everything flushed, recovery does not trust the old segment's indexes until
-    the next flush has synced them."""
+    """If a segment is rolled after all its records were flushed, recovery does not trust the
+    segment's indexes until the next flush has synced them."""
     config = LogConfig(index_interval_bytes=0)
     log = write_log(tmp_path, 5, config)
     log.roll(0)

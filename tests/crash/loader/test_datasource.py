@@ -1,5 +1,5 @@
-"""`spark.read.format("skidway")` on a real Spark: Spark finds it by its name, and it takes its
-options."""
+"""`spark.read.format("skidway")` on a real Spark: Spark finds this data source by its name, and the
+data source accepts its options."""
 
 from __future__ import annotations
 

@@ -62,7 +62,8 @@ def test_load_by_load(loading: Loading) -> None:
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     """If a driver is killed while tasks write, or as soon as it has committed, no row is lost or
-    doubled: the next run leaves every row once and cleans up."""
+    doubled: after the next run every row exists once. Later runs remove what the killed run left
+    behind."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -87,8 +88,9 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The loader's group has the ends of the newest manifest as its offsets. A topic with this
-    group in retention.hold keeps expired records until they are loaded, and then deletes them."""
+    """The loader commits the end offsets of the newest manifest as the offsets of its group. A
+    topic with this group in retention.hold keeps expired records until they are loaded, and then
+    deletes them."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -112,8 +114,9 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run reaches the watermarks that it saw at its start in as many loads as needed, each with a
-    manifest of its own. Rows, repeats and counts are the same as with a single load."""
+    """A run loads up to the watermarks that it saw at its start. It makes as many loads as that
+    needs, and each load has a manifest of its own. Rows, repeats and counts are the same as with a
+    single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -155,7 +158,7 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """SIGTERM ends a run in order: the run commits nothing, and the next run loads the records."""
+    """SIGTERM ends a run cleanly: the run commits nothing, and the next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -233,8 +236,9 @@ def with_the_same_name(loading: Loading) -> None:
 @promise("1 restored state")
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
-    """If the output's manifests are older than what it published, the output is an older copy. The
-    loader refuses it, because it would use the same numbers twice."""
+    """If the output's manifests are older than the counts that were published for it, the output is
+    an older copy. The loader refuses such a copy, because the next load would get a number that an
+    earlier load already has."""
     fill(loading, 0, 10)
     loading.loaded()
     copy = Path(loading.output).with_name("copy")
@@ -288,8 +292,8 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """If the last batch before the loaded offsets' end is not the batch that was loaded, the loader
-    reports the partition and loads nothing of it; the other partition is loaded."""
+    """If the manifest names another last loaded batch than the broker has at that place, the loader
+    reports the partition and loads none of its records. It loads the other partition."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")
@@ -362,7 +366,7 @@ def without_a_broker(
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
     yield program
-    program.kill()  # it still runs if no test waited for its end
+    program.kill()  # the program still runs if no test waited for its end
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:

@@ -26,7 +26,7 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch of the source at the offsets that it has at the source."""
+    """Writes one batch of the source. The batch keeps its offsets."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
@@ -54,7 +54,8 @@ def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
 
 
 def test_gaps_between_segments_survive(tmp_path: Path) -> None:
-    """If a segment begins after a named gap, it continues the segment before the gap."""
+    """If a segment begins at the end of a named gap, recovery accepts it as the continuation of the
+    segment before the gap."""
     gaps = [Gap(0, 0, 7, "expired"), Gap(0, 12, 40, "expired"), Gap(1, 0, 99, "expired")]
     config = mirrored(*gaps, segment_bytes=SMALL)
     log = open_in(tmp_path, config)
@@ -71,7 +72,8 @@ def test_gaps_between_segments_survive(tmp_path: Path) -> None:
 
 
 def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
-    """Recovery never passes over records that the disk lost in the middle of a mirror's log."""
+    """If records in the middle of a mirror's log are missing without a named gap, recovery calls
+    the log damaged."""
     named = Gap(0, 5, 20, "expired")
     log = open_in(tmp_path, mirrored(named))
     for base, count in ((0, 5), (20, 3), (23, 1), (24, 1)):

@@ -81,8 +81,8 @@ def test_a_program_that_ends_before_its_time_is_told(
 
 
 def test_a_signal_ends_every_wait(supervisor: Supervisor, tmp_path: Path) -> None:
-    """A signal is noted, and raised at the next wait, so that no start or stop is left half
-    done."""
+    """The supervisor notes a signal and raises `Stopped` only at its next wait, so that no start or
+    stop is left half done."""
     begin(supervisor, tmp_path, "broker")
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Stopped) as stopped:

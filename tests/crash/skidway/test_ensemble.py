@@ -98,8 +98,8 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
 
 
 def create(broker: SkidwayBroker, topic: str) -> None:
-    """Creates a topic, and tries again as long as the broker asks for it because ZooKeeper elects a
-    leader. An attempt that timed out may have created the topic."""
+    """Creates a topic. While ZooKeeper elects a leader, the broker answers "try again", and this
+    function tries again. An attempt that timed out may have created the topic."""
     said = ""
 
     def there() -> bool:

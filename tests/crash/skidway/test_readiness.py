@@ -44,8 +44,8 @@ def stopped(program: Program, manager: ServiceManager) -> None:
 
 
 def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
-    """ZooKeeper says that it is ready only when it serves, long after the JVM has started and after
-    the port is open."""
+    """ZooKeeper says "ready" only once it serves. That is long after the JVM has started and the
+    port is open."""
     server = ZooKeeper(tmp_path)
     program = started(server.program, manager)
     assert server.ready()
@@ -77,8 +77,8 @@ def test_a_broker_is_ready_when_it_serves(
 
 
 def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: ServiceManager) -> None:
-    """A broker without ZooKeeper ends with status 3, after which systemd starts the unit again, and
-    never says "ready"."""
+    """A broker without ZooKeeper never says "ready". It ends with status 3, and then systemd starts
+    the unit again."""
     away = f"127.0.0.1:{free_port()}"
     broker = SkidwayBroker(tmp_path, away, zookeeper_connection_timeout_ms=1000)
     program = Program(broker.command(), tmp_path / "broker.out", env=manager.environment).start()
@@ -99,8 +99,8 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """The collector says that it is ready when its dashboard listens; only /health shows that its
-    cluster cannot be reached."""
+    """Once its dashboard listens, the collector says "ready" even without its cluster; only /health
+    shows that the cluster cannot be reached."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",
@@ -118,7 +118,8 @@ def test_the_collector_is_ready_without_its_cluster(
 def test_a_counter_is_ready_when_it_counts(
     own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """A counter that says "ready" has its cluster and its state, and names its tier."""
+    """A counter says "ready" only after it has reached its cluster and opened its state. Its
+    message names its tier."""
     own_broker.start()
     settings = [
         f"bootstrap.servers={own_broker.address}",

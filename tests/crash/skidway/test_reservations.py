@@ -70,8 +70,8 @@ def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
 
 
 def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
-    """A child that outlives the reservation does not keep the port, because its socket closes on
-    exec."""
+    """A child process that outlives the reservation does not keep the port, because the
+    reservation's socket closes on exec."""
     kept = Reservation()
     port = kept.take()
     child = Program(["sleep", "600"], tmp_path / "child.log").start()

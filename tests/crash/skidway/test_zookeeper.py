@@ -50,7 +50,7 @@ def test_terminated_server_stops_cleanly_and_keeps_its_data(server: ZooKeeper) -
 
 
 def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
-    """When the JVM dies, the program ends with a status that says how."""
+    """When the JVM dies, the program ends with a status that says how the JVM died."""
     os.kill(jvm_of(server), signal.SIGKILL)
     assert server.program.wait() == 128 + signal.SIGKILL
     assert "the server ended with signal 9" in server.program.output()
@@ -73,8 +73,8 @@ def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
 def test_second_server_is_refused_by_directory_and_by_port(
     server: ZooKeeper, tmp_path: Path
 ) -> None:
-    """Two servers never share a data directory or a port; each refusal names the process that has
-    it."""
+    """Two servers never share a data directory or a port; each refusal names the process that holds
+    the directory or the port."""
     data = tmp_path / "data"
     same_directory = run_skidway(
         "zookeeper", "run", "--set", f"dataDir={data}", "--set", f"clientPort={free_port()}"
@@ -98,8 +98,8 @@ def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
 
 
 def test_validate_says_what_would_run(tmp_path: Path) -> None:
-    """For a good configuration `validate` says so, names the Java that would run, and creates
-    nothing."""
+    """`validate` reports that a good configuration is good, names the Java that would run, and
+    creates nothing."""
     good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
     assert good.returncode == 0, good.stderr
     assert good.stdout.startswith("good: ")

@@ -9,7 +9,7 @@ _PROGRESS = "tests/unit/broker/mirror/test_progress.py"
 _SELECTION = "tests/unit/broker/mirror/test_selection.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # the mirror compares the batch below before it goes on
+    # before a mirror goes on, it compares its last batch with the source's batch at the same offset
     Mutant(
         "the batch below is compared by its offsets alone",
         "broker/mirror/follower.py",

@@ -1,5 +1,5 @@
-"""Mutants of a partition's log: appending, flushing, recovery, retention, and the watermark above
-it."""
+"""Mutants of a partition's log: appending, flushing, recovery, retention, and the partition's
+watermark."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,4 @@
-"""Mutants of how agent, loader and counters check logs that others own: brokers, mirrors, gaps."""
+"""Mutants of the checks that agent, loader and counters make on the logs of brokers and mirrors."""
 
 from mutants.mutant import Mutant
 

@@ -1,4 +1,5 @@
-"""Mutants of the traps that clients have met with other brokers: the table of docs/broker.md."""
+"""Mutants for the table of traps in docs/broker.md: the problems that clients have had with other
+brokers."""
 
 from mutants.mutant import Mutant
 

@@ -1,8 +1,8 @@
 """Python imports this module at its start if this folder is on its path. Then time.sleep works
 under libfaketime.
 
-Python's time.sleep waits until a moment of the monotonic clock. Where libfaketime has set that
-clock back, this call fails with EINVAL.
+Python's own time.sleep waits until a moment of the monotonic clock. If libfaketime has set that
+clock back, this time.sleep fails with EINVAL. So the module replaces it.
 """
 
 from __future__ import annotations

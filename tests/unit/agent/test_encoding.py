@@ -45,8 +45,8 @@ def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again(
 
 @promise("2 re-send")
 def test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement() -> None:
-    """A rejected line sent again names the announced path, although the file was renamed, because a
-    re-send is byte for byte the same."""
+    """If a rejected line is sent again after its file was renamed, the record still names the
+    announced path, because a re-send is byte for byte the same."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.kill_in_flight(b"caf\xe9\n", arrives=REJECTED)
     world.files.rename("/log/a.log", "/log/a.log.1")

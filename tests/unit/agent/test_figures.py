@@ -64,8 +64,8 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """The loss of a truncated file counts the bytes that were seen and no lines. The loss counts
-    once, even if the agent is restarted before a delta has the loss."""
+    """The loss of a truncated file counts as the bytes that were seen, and as no lines. The loss
+    counts once, even if the agent is restarted before a delta has the loss."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -98,8 +98,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Has a line read and acknowledged between two looks through the patterns, which are an hour
-    apart."""
+    """Has a line read and acknowledged between two looks through the patterns. The looks are an
+    hour apart."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")
@@ -139,8 +139,8 @@ def test_metrics_and_health_ask_when_they_are_asked(quiet: World) -> None:
 
 
 def test_another_thread_can_ask_while_files_come_and_go(quiet: World) -> None:
-    """Another thread can ask for the pending bytes while files are added, because the sum uses a
-    copy of the list."""
+    """Another thread can ask for the pending bytes while files are added, because the agent sums
+    over a copy of the list of files."""
     quiet.start()
     quiet.tick()
     found: list[int] = []

@@ -152,8 +152,8 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If a file's bytes are replaced by as many others, the last word is taken back and the new
-    ones are read."""
+    """If a file gets other bytes of the same number, the last word is taken back and the new bytes
+    are read."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):
@@ -207,8 +207,8 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """If a version of the program without last words began a new epoch, the old last word is
-    dropped, and the first seal gets its own time, not that of the last word."""
+    """A version of the program that knows no last words began a new epoch. Then the old last word
+    is dropped, and the first seal gets its own time, not the last word's time."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -222,8 +222,8 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
-    """If a version of the program without last words sealed later, the old last word is dropped, so
-    that its older time does not replace the newer seal."""
+    """A version of the program that knows no last words sent a later seal. Then the old last word
+    is dropped, so that its older time does not replace the newer seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -266,7 +266,7 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
 def test_a_last_word_that_cannot_be_kept_is_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A last word that cannot be stored, because the disk is full, is not sent. Once there is room
+    """If the disk is full, the last word cannot be stored, and is not sent. Once there is room
     again, the agent leaves."""
     world.files.append(A, b"1\n")
 

@@ -37,7 +37,7 @@ def picky() -> World:
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """From this call on another version of the program runs."""
+    """Once this function is called, another version of the program runs."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -84,8 +84,8 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts that were found stay promised until the checkpoint passes them, so after a kill before
-    that no part is read as new."""
+    """Parts that were found stay promised until the checkpoint passes them. So no part is read as
+    new if the agent is killed before its checkpoint."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -226,8 +226,8 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """An unreadable file does not hold up files that are searched for later; its own lines are sent
-    in order once it can be read."""
+    """An unreadable file does not hold up other files whose records are searched for after its own.
+    Its lines are sent in order once it can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
@@ -293,7 +293,8 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """After a kill the parts of a divided intent are read back again, and found or sent."""
+    """If the agent is killed after it divided an intent, it reads the parts back again, and finds
+    or sends them."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()

@@ -90,8 +90,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If a file's bytes are replaced by as many others before W, its noted size is void, because
-    only the old bytes were acknowledged."""
+    """If a file gets other bytes of the same number before W, its noted size is void, because only
+    the old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -133,8 +133,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """If it turns out that generations are missing while a seal waits for acknowledgements, the
-    sizes are noted anew for a later seal."""
+    """While a seal waits for acknowledgements, the agent finds that generations are missing. Then
+    it notes the sizes anew for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()

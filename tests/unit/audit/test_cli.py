@@ -278,7 +278,7 @@ def test_a_report_names_the_hosts_that_are_missed(
 def test_reports_name_what_the_roster_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An expected host that was never heard keeps a bucket from being complete; a retired host with
+    """An expected host that never reported keeps a bucket from being complete. A retired host with
     data is marked as retired."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config"]
     assert main([*report, str(_config(tmp_path))]) == 0

@@ -1,4 +1,5 @@
-"""docs/audit.md: its files are read, and its examples run at the time that the page names."""
+"""The files that docs/audit.md shows are read, and its examples are run at the time that the page
+names."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ def ms(time: str) -> int:
 
 
 def said() -> list[Message]:
-    """app1 is good; app2 has not sealed auth, and the broker has too few of its records; app4 is
-    gone."""
+    """app1 is good. app2 has not sealed the topic auth, and the broker has too few records of app2.
+    app4 is gone."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},

@@ -71,7 +71,7 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Whether the directory is offline and all its partitions refuse reads and writes, even once
+    """Whether the directory is offline and all its partitions refuse reads and writes, even after
     the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})
@@ -83,8 +83,8 @@ def is_offline(core: BrokerCore) -> bool:
 def test_a_write_error_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, acks: int
 ) -> None:
-    """After an EIO on a write, the batch is refused and not in the file, and the directory goes
-    offline."""
+    """After an EIO on a write, the batch is refused, the file has none of its bytes, and the
+    directory goes offline."""
     path = tmp_path / "logs-0" / names.segment_file(0, names.LOG)
     before = path.read_bytes()
     fail(monkeypatch, "pwritev")

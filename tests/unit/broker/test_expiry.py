@@ -107,8 +107,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """A group that retention.hold names while offsets are being read holds everything until its own
-    offset is read."""
+    """While the broker reads offsets, an operator adds a group to retention.hold. Until the broker
+    has read the offset of this group too, it deletes nothing."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]

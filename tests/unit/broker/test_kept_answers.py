@@ -27,8 +27,8 @@ class World:
 
 
 def test_the_same_words_get_the_same_answer() -> None:
-    """The same request in the same version gets the same answer; another version or other bytes get
-    none."""
+    """The same request in the same version gets the same cached answer. For another version, or for
+    other bytes, the cache has no answer."""
     world = World()
     answer = b"answer"
     world.keep(5, b"words", answer)
@@ -84,8 +84,8 @@ def test_the_bytes_of_answers_are_bounded() -> None:
 
 
 def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
-    """An answer that is as large as the cache, or whose request is so long that it hardly comes
-    twice, is not cached and displaces no other answer."""
+    """An answer is not cached if it is as large as the cache, or if its request is so long that the
+    same request will hardly come twice. Such an answer displaces no other answer."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.keep(5, b"all", bytes(BYTES_MAX))

@@ -41,8 +41,8 @@ def test_an_existing_kafka_stands_in_for_brokers() -> None:
 
 
 def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
-    """server.N keys are written only for several servers, with the numbers that the inventory
-    gives."""
+    """server.N keys are written only if there are several servers. N is the number that the
+    inventory gives to a server."""
     alone = [host("z1")]
     three = [host(f"z{n}", zookeeper_id=n * 10) for n in (1, 2, 3)]
     assert addresses.zookeeper_servers(alone) == {}
@@ -102,7 +102,8 @@ def test_an_ipv6_address_stands_in_brackets() -> None:
     ],
 )
 def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> None:
-    """A program that listens on all addresses is asked on loopback, of the same address family."""
+    """If a program listens on all addresses, its health is asked on the loopback address of the
+    same family."""
     assert addresses.health_url(listener) == url
 
 
@@ -122,8 +123,8 @@ def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> N
 def test_who_moves_a_broker_by_its_settings_moves_what_others_are_told(
     settings: dict[str, Any], told: str
 ) -> None:
-    """broker_settings override broker_port, and the address that agents, mirrors and the broker
-    itself are given follows broker_settings."""
+    """broker_settings override broker_port. Agents, mirrors and the broker itself are given the
+    address that follows from broker_settings."""
     moved = host("b1.dc1.example.com", broker_port=9192, broker_settings=settings)
     assert addresses.broker_address(moved) == told
     assert addresses.bootstrap_servers(CLUSTERS, [moved]) == {"dc1": told}

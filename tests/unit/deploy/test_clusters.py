@@ -17,7 +17,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
-    """mirror.sources has one entry for each cluster that skidway_clusters says is mirrored."""
+    """mirror.sources has one entry for each cluster that is mirrored according to
+    skidway_clusters."""
     assert clusters.mirror_sources(CLUSTERS, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092"},
         {"cluster": "dc2", "bootstrap.servers": "b2:9092"},

@@ -60,8 +60,8 @@ def test_every_option_has_type_and_description(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_variables_have_the_prefix_of_their_role(role: str) -> None:
-    """A role's variables begin with its name, or with the fleet's or the shared steps' prefix. This
-    is tested because ansible-lint does not check it."""
+    """A role's variables begin with the role's name, with the prefix of the fleet, or with that of
+    the shared steps. This is tested because ansible-lint does not check it."""
     found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
     assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
 
@@ -144,8 +144,8 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
     """A separate unit drains the agent, and the agent's own unit stays unchanged. The separate unit
-    stops when the agent starts. Its output needs no feature that systemd has only since version 240
-    or 248."""
+    stops when the agent starts. Its output uses neither `append:` nor `truncate:`, which systemd
+    has only since versions 240 and 248."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()

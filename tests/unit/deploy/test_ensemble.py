@@ -34,7 +34,7 @@ def ordered(*seen: Any) -> str:
         ([NEVER] * 3, "second second new"),  # two form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
-        ([NEVER, NEVER, ALONE], "second new first"),  # ... wherever the inventory lists it
+        ([NEVER, NEVER, ALONE], "second new first"),  # growing, with that server listed last
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new ones join a serving quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
@@ -46,8 +46,8 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """Servers are started in an order in which a run waits only for servers that can already be
-    healthy, and in which new servers alone never form a quorum."""
+    """While servers are started in this order, a run waits only for servers that can already be
+    healthy, and new servers alone never form a quorum."""
     assert ordered(*seen) == steps
 
 
@@ -62,8 +62,8 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """An order is refused in which new servers could form a quorum alone, because their empty
-    history would then become the valid one."""
+    """A start is refused if new servers alone could form a quorum, because their empty history
+    would then become the valid one."""
     assert said in ordered(*seen)
 
 

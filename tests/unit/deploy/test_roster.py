@@ -36,7 +36,8 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """Without asking, a run may retire up to a tenth of the roster, but at least one host."""
+    """Without asking, a run may retire up to a tenth of the roster. Even if a tenth is less than
+    one host, the run may retire one."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""

@@ -19,8 +19,8 @@ def files(*times: float) -> list[dict[str, Any]]:
 
 
 def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
-    """A restart is due if a file is newer than the process. So the next run makes up for one that
-    was interrupted between writing a file and restarting."""
+    """A restart is due if a file is newer than the process. So if a run was interrupted after it
+    had written a file and before the restart, the next run restarts the service."""
     assert services.started_before(status(), files(BEGAN - 60, BEGAN + 1))
     assert not services.started_before(status(), files(BEGAN - 60, BEGAN))
     assert not services.started_before(status("inactive"), files(BEGAN + 1))
@@ -34,8 +34,8 @@ def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
 
 
 def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
-    """A roll-back leaves alone a service that still runs the previous version, because if other
-    servers are unhealthy, stopping it would end the quorum."""
+    """A roll-back does not stop a service that still runs the previous version. If other servers
+    are unhealthy, stopping this one would end the quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
     assert not services.runs_since_before(status(), BEGAN)  # started from the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)
@@ -44,6 +44,7 @@ def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
 
 
 def test_a_restart_that_was_done_is_not_done_again() -> None:
-    """A resumed rolling restart leaves alone the services that were restarted since it began."""
+    """When a rolling restart is resumed, it skips each service that was restarted after the rolling
+    restart had begun."""
     assert services.started_before(status(), files(), "2026-11-20T20:44:44Z")
     assert not services.started_before(status(), files(), "2026-11-20T20:44:43Z")

@@ -41,8 +41,8 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
-    """The example's inventory adds no exemption to audit.yml, nor does an inventory without mirror
-    or loaders."""
+    """The example's inventory adds no exemption to audit.yml. An inventory without mirror or
+    loaders adds none, either."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}

@@ -62,8 +62,8 @@ def test_the_example_file_is_good(tmp_path: Path) -> None:
 
 
 def test_topics_are_chosen() -> None:
-    """Topics are chosen by name or by a pattern for the whole name, never our own ones; a missing
-    topic is reported."""
+    """Topics are chosen by name or by a pattern that matches the whole name. Skidway's own topics
+    are never chosen. A name that no topic has is reported."""
     existing = ["dc1.logs", "dc1._skidway_audit", "_skidway_audit", "dc10", "hdfs-logs", "other"]
     chosen, missing = topics.choose(["hdfs-logs", r"dc1\..*", "gone"], existing)
     assert chosen == ["dc1.logs", "hdfs-logs"]

@@ -37,8 +37,8 @@ class TestMemoryStore(StoreContract):
 def test_a_relative_root_is_named_by_its_absolute_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A relative root becomes absolute in the store's URL, so that tasks in other directories open
-    the same one."""
+    """A relative root becomes absolute in the store's URL, so that tasks that run in other
+    directories open the same store."""
     monkeypatch.chdir(tmp_path)
     assert open_store("out").url == str(tmp_path / "out")
     assert open_store(f"file://{tmp_path}/out").url == str(tmp_path / "out")
@@ -46,8 +46,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store that cannot create a name exactly once, or a URL without a path, is refused as a
-    configuration."""
+    """A store that cannot create a name exactly once is refused as a configuration error, and so is
+    a URL without a path."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -118,7 +118,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> Non
 def test_files_that_vanish_while_listing_are_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that another loader moves during a listing is left out of it."""
+    """A file that another loader moves during a listing is left out of the listing."""
     store = LocalStore(str(tmp_path))
     put(store, "d/a", b"1")
     put(store, "d/b", b"2")
@@ -169,8 +169,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A NameNode whose address cannot be found is reported by name as unreachable (status 3), not
-    as a fault of the file."""
+    """A NameNode whose address cannot be found is reported by name as unreachable (status 3). It is
+    not reported as a fault of the file that was to be read."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
         HdfsStore("hdfs://namenode:8020/logs").length("_skidway")

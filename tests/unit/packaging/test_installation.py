@@ -62,8 +62,8 @@ def told(*lines: str) -> list[str]:
 def needed(
     name: str, extras: frozenset[str], found: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """Names of the distributions that an installed distribution needs on this machine, itself
-    included."""
+    """The names of an installed distribution and of all distributions that it needs on this
+    machine."""
     key = _key(name)
     if key not in found or extras - found[key]:
         found[key] = extras | found.get(key, frozenset())

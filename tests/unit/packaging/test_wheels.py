@@ -10,15 +10,15 @@ from deploy.packaging.third_party import PROGRAMS
 
 
 def test_a_requirement_is_pinned_to_one_file() -> None:
-    """A requirement line has the name and version of the file's name, and the hash of its bytes."""
+    """A requirement line has the name and version from a wheel's file name, and the file's hash."""
     line = wheels.requirement("google_crc32c-1.9.0-cp311-cp311-manylinux_2_17_x86_64.whl", "ab12")
     assert line == "google-crc32c==1.9.0 --hash=sha256:ab12"
 
 
 @pytest.mark.parametrize("version", ["1.2.3", "1.3.0rc1", "1.3.0.dev4", "2.0+site.7", "1.0.post1"])
 def test_versions_in_normal_form_are_taken(version: str) -> None:
-    """A version in pip's normal form is accepted, and directories, units and packages are named by
-    it."""
+    """A version in pip's normal form is accepted; it becomes part of the names of directories,
+    units and packages."""
     assert version_or_default(version) == version
 
 
@@ -32,7 +32,7 @@ def test_other_versions_are_refused_with_a_sentence(version: str) -> None:
 
 
 def test_without_a_version_it_is_that_of_the_project() -> None:
-    """`make wheels` without a version builds the one in pyproject.toml."""
+    """`make wheels` without a version builds the version that pyproject.toml gives."""
     assert version_or_default(None) == own_wheel.project()["project"]["version"]
 
 

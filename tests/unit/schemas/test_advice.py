@@ -127,7 +127,8 @@ def test_the_suggested_edit(
 
 
 def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
-    """New symbols that old readers cannot read are left out; the advice tells how to add them."""
+    """The suggested edit leaves out new symbols that old readers cannot read. The advice tells how
+    to add these symbols."""
     advice = advise(parse(enum("A", "B")), [(1, parse(enum("A")))], Level.FORWARD)
     assert advice is not None
     assert advice.suggestion is not None
@@ -151,7 +152,8 @@ def test_field_version_and_levels_are_named() -> None:
 
 
 def test_reasons_are_sentences() -> None:
-    """Each reason names the field and the version, and which schema cannot read which."""
+    """Each reason names the field and the version, and says which of the two schemas cannot read
+    the other."""
     advice = advise(
         parse(record(A, B, field("x", "int"))),
         [(3, parse(record(A, field("x", "string"))))],
@@ -206,7 +208,7 @@ def test_as_little_is_edited_as_can_be() -> None:
 
 
 def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
-    """A kept field gets a default if an earlier version lacks it."""
+    """A kept field gets a default if an earlier version lacks the field."""
     versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
     advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -222,7 +224,8 @@ def test_who_may_follow_needs_no_advice() -> None:
 @settings(max_examples=share_of(150), deadline=None)
 @given(st.data(), st.sampled_from([each for each in Level if each is not Level.NONE]))
 def test_what_is_suggested_may_follow(data: st.DataObject, level: Level) -> None:
-    """For any schemas, the levels named allow the change, and the suggestion is compatible."""
+    """For any schemas, the levels that the advice names allow the change, and the suggested schema
+    is compatible."""
     old = data.draw(schemas())
     new = data.draw(mutated(old))
     versions = [(1, parse(old))]

@@ -153,7 +153,8 @@ def test_a_default_is_checked_with_each_type_once() -> None:
 
 
 def test_names_are_found_in_their_namespaces() -> None:
-    """Names are resolved in relative, full and inherited namespaces."""
+    """A type is found by its full name, and by its short name in the same or an inherited
+    namespace."""
     inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
     fix = {"type": "fixed", "name": "Fix", "namespace": "b", "size": 1}
     schema = {
@@ -211,7 +212,8 @@ def test_attributes_come_in_avro_javas_order() -> None:
 
 
 def test_a_schema_may_use_the_types_of_those_it_references() -> None:
-    """Types of referenced schemas are known by full name, and only named in the canonical text."""
+    """The types of referenced schemas are known by their full names. The canonical text names these
+    types and leaves out their definitions."""
     parent = parse({"type": "record", "name": "P", "namespace": "n", "fields": [field(ENUM)]})
     known = named_types(parent)
     assert list(known) == ["n.P", "n.E"]
@@ -244,8 +246,8 @@ def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
 
 
 def test_normalized_spellings_are_one_schema() -> None:
-    """Spellings that differ in the order of aliases and properties, in full or relative names, or
-    in digits normalize to one text."""
+    """Normalizing gives one text for spellings that differ only in the order of aliases and
+    properties, in digits, or in whether names are full or relative."""
     one = {
         "type": "record", "name": "R", "namespace": "n", "doc": "", "aliases": ["B", "A"],
         "z": 1, "p": {"b": 1, "a": 2}, "fields": [
@@ -385,7 +387,7 @@ def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
 
 
 def test_large_values_are_not_written_into_sentences() -> None:
-    """The refusal of a large default is short, not the value in full."""
+    """The refusal of a large default is short and does not contain the whole value."""
     large = {"k": ["x" * 1000] * 1000}
     with pytest.raises(SchemaInvalid) as caught:
         parse(record(field("int", default=large)))
@@ -413,7 +415,8 @@ def test_symbols_of_a_default_are_looked_up() -> None:
 
 
 def many_defaults(declared: Any, value: Any, count: int) -> Any:
-    """A record with `count` fields of one named type, all but the first with this default."""
+    """A record with `count` fields of one named type. All fields but the first have the default
+    `value`."""
     first = {"name": "f0", "type": declared}
     others = ({"name": f"f{n}", "type": "T", "default": value} for n in range(1, count))
     return {"type": "record", "name": "R", "fields": [first, *others]}
@@ -450,7 +453,8 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """A sentence shows little of a large value and reads little of it."""
+    """An error's sentence shows little of a large value, and to make the sentence only little of
+    the value is read."""
 
     class Counted(list[Any]):
         walks = 0

@@ -56,7 +56,8 @@ REGISTERED = {"subject": "s", "version": 2, "id": 7, "schema": '"int"'}
 
 
 def test_each_call_asks_what_the_api_says() -> None:
-    """Each method asks the API's path with its body and reads its result; subjects are encoded."""
+    """Each method sends the path and body that the API demands, and reads the API's answer.
+    Subjects in paths are encoded."""
     transport = Scripted((200, {"id": 7}))
     assert client(transport).register("a/b", '"int"') == 7
     assert transport.asked[0][2:] == ("/subjects/a%2Fb/versions", {"schema": '"int"'})
@@ -95,7 +96,8 @@ def test_schemas_by_id_and_registrations_are_asked_once() -> None:
 
 
 def test_a_schema_comes_with_what_it_references() -> None:
-    """A schema is returned with its references inlined; each is asked for once, deleted or not."""
+    """A schema is returned with its references inlined. Each referenced version is asked for once,
+    even if it is deleted."""
     inner = {**REGISTERED, "schema": '{"type":"fixed","name":"a.F","size":2}'}
     outer = {"type": "array", "items": "a.F"}
     takes = [{"name": "a.F", "subject": "inner", "version": 3}]

@@ -193,8 +193,8 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
     """Verdicts are those of Avro's Python library, except where that library is wrong. It does not
-    know aliases without their namespace, and it accepts two fields that are read as one field,
-    which Avro's Java library refuses."""
+    know aliases without their namespace. It accepts two fields that are read as one field; Avro's
+    Java library refuses such fields."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))

@@ -19,9 +19,9 @@ def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
 
 
 def test_what_it_does_not_take_is_told() -> None:
-    """A schema that Apache's Python library refuses is reported. For example, that library does not
-    find a type without a namespace if its name is used inside a type with one; Java's library
-    does."""
+    """A schema that Apache's Python library refuses is reported. For example, a type without a
+    namespace may be named inside a type that has a namespace. The Python library does not find such
+    a type, but Java's library does."""
     inner = {
         "type": "record",
         "name": "I",

@@ -15,7 +15,8 @@ def test_system_clock_counts_milliseconds_since_1970() -> None:
 
 
 def test_manual_clock_moves_only_when_told() -> None:
-    """Both clocks move together; the wall clock alone can jump; monotonic time never goes back."""
+    """An advance moves wall time and monotonic time alike. Wall time alone can be set, even back;
+    monotonic time never goes back."""
     clock: ManualClock = ManualClock(time_ms=5000, monotonic=1.0)
     clock.advance(1.5)
     assert (clock.time_ms(), clock.monotonic()) == (6500, 2.5)

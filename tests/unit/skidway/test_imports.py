@@ -12,7 +12,7 @@ from skidway import consumer, producer
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
 KERNEL = {"", ".clock", ".coordination", ".errors", ".log"}
-"""The packages that the client needs beside `skidway.kafka`."""
+"""The parts of `skidway` that the client needs in addition to its own packages."""
 
 CLIENT = (".consumer", ".kafka", ".producer")
 

@@ -66,8 +66,8 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> None:
-    """If a process inherits JAVA_HOME, and it is the directory of our start script, the process
-    also starts Java by that script, and not directly."""
+    """If an inherited JAVA_HOME is the directory of our start script, Java is started by that
+    script, and not directly."""
     behind = fake_java(tmp_path / "real", "21")
     home = java.script_home(behind, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     for named in ("JAVA_HOME", "SKIDWAY_JAVA"):

@@ -14,7 +14,8 @@ from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, JsonLines, Repeat
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """The lines of a program with level info; the test run's own logging is restored afterwards."""
+    """The lines that a program writes at level info. Afterwards the test run's own logging is
+    restored."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()

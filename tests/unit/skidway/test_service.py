@@ -71,7 +71,7 @@ def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
 
 
 def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second Ctrl-C ends a program whose body does not listen."""
+    """The second Ctrl-C ends a program even if its body does not react to the first."""
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
 
@@ -98,7 +98,8 @@ def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_known_error_is_one_sentence_and_its_status(
     error: SkidwayError, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A known error is one sentence on standard error, no traceback, and gives its exit status."""
+    """A known error prints one sentence on standard error, without a traceback, and the program
+    ends with the error's exit status."""
 
     def body(_: Shutdown) -> int:
         raise error
@@ -110,7 +111,8 @@ def test_known_error_is_one_sentence_and_its_status(
 
 
 def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """An unexpected exception is one error line with its traceback, and gives status 70."""
+    """An unexpected exception is logged as one error line with its traceback, and the program ends
+    with status 70."""
 
     def body(_: Shutdown) -> int:
         return {}["missing"]
@@ -134,6 +136,6 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # the thread still notifies the service manager: wait for it
+    flusher.join(10)  # this thread still notifies the service manager
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"

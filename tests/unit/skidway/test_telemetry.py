@@ -23,6 +23,6 @@ def test_address_without_host_is_loopback(listen: str, expected: tuple[str, int]
 
 @pytest.mark.parametrize("listen", ["", "host", "host:", "host:port", "host:65536", "host:-1"])
 def test_bad_address_is_refused(listen: str) -> None:
-    """A bad address is refused by its key."""
+    """A bad address is refused with an error that names its configuration key."""
     with pytest.raises(ConfigurationRefused, match=r"metrics\.listener"):
         host_and_port(listen)

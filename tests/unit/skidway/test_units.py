@@ -1,5 +1,5 @@
-"""The systemd units: every program has a unit, which systemd accepts and rates as well
-protected."""
+"""The systemd units: every program has a unit. systemd accepts each unit and rates its protection
+as good."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There are units for the six programs, for tier counters and the recount, and timers for the
-    load and the recount."""
+    """There are services for the six programs, for tier counters and for the recount. There are
+    timers for the load and the recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
@@ -48,8 +48,8 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
-    """A unit runs its program through the program's own link, with its own user and state, and does
-    not retry a refused configuration."""
+    """A unit runs its program through the program's own link and with the program's own user and
+    state. It does not retry a refused configuration."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -76,8 +76,9 @@ def program_of(unit: str) -> str:
 
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The unit's recount starts after a running load and tells the audit what it found. If no
-    drop-in gives an output, the command refuses the recount with a sentence."""
+    """The unit starts a recount only after a running load has ended. The recount tells the audit
+    what it found. If no drop-in gives an output, the command refuses the recount with a sentence.
+    """
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
@@ -94,7 +95,8 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def installed(unit: str, root: Path) -> Path:
-    """Writes a unit's file as on a host, a template as one of its instances; returns the path."""
+    """Writes a unit's file below `root` as it would stand on a host, and returns its path. Of a
+    template it writes one instance."""
     if unit.endswith(".timer"):
         installed(unit.replace(".timer", ".service"), root)
     file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")

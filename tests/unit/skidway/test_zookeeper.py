@@ -80,8 +80,8 @@ def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
 
 
 def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
-    """A jar that a newer pyspark renamed is noticed by this test, and not later by a missing
-    class."""
+    """Each pattern finds a jar. If a newer pyspark renames a jar, this test fails, before a server
+    fails by a missing class."""
     names = [jar.name for jar in zookeeper.jars()]
     assert len(names) >= len(zookeeper.JARS)
     assert len([name for name in names if name.startswith("zookeeper-3.9.")]) == 1

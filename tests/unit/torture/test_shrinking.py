@@ -11,8 +11,8 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """Of some sixty faults only the three that must come together are left, however far apart they
-    are."""
+    """If only three faults together make the run fail, shrinking leaves just these three of some
+    sixty faults, however far apart they are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 
@@ -25,8 +25,8 @@ def test_what_must_come_together_is_left() -> None:
 
 
 def test_what_did_not_fail_again_is_not_taken() -> None:
-    """If no shorter schedule fails again, the one that did fail is kept, in its order, because it
-    may have failed by chance."""
+    """If no shorter schedule fails, the original schedule is kept in its order, because the
+    original may have failed by chance."""
     assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
     assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
 

@@ -58,8 +58,8 @@ def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() ->
 
 
 def test_nothing_is_good_where_nothing_was_judged() -> None:
-    """A run without a report, or whose report calls no bucket complete, proves nothing and is not
-    good."""
+    """If a run has no report, or its report calls no bucket complete, the run proves nothing and is
+    not good."""
     assert not _found([1, 2, 3]).is_good
     assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
 
@@ -177,9 +177,9 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """A bucket is judged by its gravest verdict, which may be that of its rejects. A loss covers a
-    span of buckets, and some of them may have all their lines. These false alarms are listed
-    separately."""
+    """A bucket is judged by its gravest verdict, which may be the verdict on its rejects. A loss
+    covers a span of buckets. If a bucket in this span has all its lines, it is listed separately
+    as a false alarm."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -64,7 +64,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
 
 
 class FilterModule:
-    """The class in which Ansible looks for the filters, which it calls `skidway.fleet.<name>`."""
+    """Ansible looks for filters in this class. Playbooks name a filter `skidway.fleet.<name>`."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """The functions of the filters, by the name of the filter."""

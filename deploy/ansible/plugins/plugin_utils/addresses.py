@@ -22,7 +22,7 @@ METRICS_LISTENERS = {
 }
 """Where each program serves /metrics and /health by default (the defaults of its settings)."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""The address to ask on the host itself if a program listens on all addresses."""
+"""Where a request from the same host goes if the program listens on all addresses."""
 
 
 def address(host: HostVars) -> str:

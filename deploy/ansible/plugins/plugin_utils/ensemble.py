@@ -19,14 +19,14 @@ REST = "rest"
 
 
 def servers_in(zoo_cfg: str) -> int:
-    """The number of server.N keys in a zoo.cfg, which a server writes at its start; 0 for a single
-    server."""
+    """The number of server.N keys in the zoo.cfg that a server wrote at its last start; 0 for a
+    single server."""
     return sum(line.lstrip().startswith("server.") for line in zoo_cfg.splitlines())
 
 
 def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns `steps` (for each member, when to start it) and `problem` (a message if it is not
-    safe).
+    """Returns `steps` (for each member, when to start it) and `problem` (a message if the start of
+    the members is not safe).
 
     The decision uses the variable `zookeeper_seen` of each member: `runs`, `has_data`, and
     `servers` (the number of servers with which it was last started). A member without this variable

@@ -27,7 +27,8 @@ def cluster_of(host: HostVars, clusters: Clusters) -> str:
 def listed(clusters: Clusters, name: str, key: str) -> list[str]:
     """The list in the key `mirrors` or `mirrored_topics` of a cluster.
 
-    If the value is a text, it is split as the programs split it; problems.py reports the mistake.
+    A value that is a text instead of a list is a mistake, which problems.py reports. Here the text
+    is split in the same way as the programs split it.
     """
     value = (clusters.get(name) or {}).get(key)
     return texts(value) if value and isinstance(value, Sequence) else []

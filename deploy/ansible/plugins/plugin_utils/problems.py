@@ -55,8 +55,8 @@ def inventory_problems(
     groups: Groups,
     hosts: Mapping[str, HostVars],
 ) -> list[str]:
-    """All mistakes of the inventory, each as one sentence. While the inventory
-    has mistakes, the roles install nothing."""
+    """All mistakes of the inventory, each as one sentence. While the inventory has mistakes, the
+    roles install nothing."""
     return [
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),
@@ -138,7 +138,8 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """Groups without hosts that other hosts need, if no variable names an existing service."""
+    """Groups that have no hosts although other hosts need the group's service, if no variable names
+    an existing service instead."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

@@ -36,8 +36,8 @@ def retirement_problem(
     """A message if the inventory would retire more than `most` hosts of the roster, else "".
 
     `most` is a number, or "N%" of the expected hosts (but at least one). The limit protects against
-    an inventory that has only one datacenter or was read only in part: with it, the audit would no
-    longer expect any other host.
+    an inventory that has only one datacenter or was read only in part: without the limit, such an
+    inventory would end the audit's expectation of all other hosts.
     """
     there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}

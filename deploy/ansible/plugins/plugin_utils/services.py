@@ -19,7 +19,7 @@ def started_before(
     `status`: properties of systemd, times in UTC; `files`: results of find; `moment`: RFC 3339.
     """
     if status.get("ActiveState") not in RUNS:
-        return False  # when the service is started, it reads the present files
+        return False  # a service that does not run reads the present files at its start
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
     times = [each["mtime"] for each in files]
     if moment:

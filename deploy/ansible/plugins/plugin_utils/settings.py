@@ -15,7 +15,8 @@ _USER_IN_URL = re.compile(r"://[^/@\s]+@")
 def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
     """The settings of a program: the given ones override the derived ones.
 
-    Nested sections become flat keys, as the programs read them; a list replaces a whole list.
+    Nested sections become flat keys, as the programs read them. A given list replaces the whole
+    derived list.
     """
     return dict(sorted((flat(derived) | flat(given)).items()))
 
@@ -52,7 +53,7 @@ def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> lis
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """The directories that do not lie in `folder`; the unit needs the right to write there."""
+    """The directories that do not lie in `folder`: the unit must be allowed to write to them."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

@@ -15,15 +15,14 @@ from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .settings import flat, texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""The loader takes a text of this form for the name of a topic, and any other text for a
-pattern."""
+"""A text of this form is the name of a topic for the loader; any other text is a pattern."""
 
 
 def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
-    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. The
-    result lacks tiers that have every topic, and tiers that the site does not have.
+    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. A
+    tier is left out of the result if it has every topic, or if the site does not have the tier.
 
     A cluster that mirrors others has topics of its own only if it has agents.
     """
@@ -89,8 +88,8 @@ def _unmirrored(clusters: Clusters, name: str) -> list[str]:
 def _unloaded(
     clusters: Clusters, name: str, loaders: Iterable[HostVars], published: Collection[str]
 ) -> list[str]:
-    """Patterns of the topics that no loader loads, neither in the cluster nor in one that mirrors
-    it."""
+    """Patterns of the topics of a cluster that no loader loads, neither from the cluster itself nor
+    from a cluster that mirrors it."""
     by_loader = []
     for loader in loaders:
         here = cluster_of(loader, clusters)
@@ -109,8 +108,8 @@ def _given(loader: HostVars) -> list[str]:
 
 
 def _pattern(text: str) -> str:
-    """A loader's `topics` entry as a regular expression; the name of a topic includes its
-    rejects."""
+    """A loader's `topics` entry as a regular expression. The name of a topic also stands for the
+    topic of its rejects."""
     return text.replace(".", r"\.") + r"(?:\.rejected)?" if _NAME.fullmatch(text) else text
 
 
@@ -129,8 +128,8 @@ def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
 
 
 def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Patterns of the topics that every one of these lists matches; of all topics if there is no
-    list."""
+    """Patterns of the topics that every one of these lists matches. Without any list, these are all
+    topics of the cluster."""
     narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
     if () in narrow:
         return []

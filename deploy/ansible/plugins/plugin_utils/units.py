@@ -9,7 +9,8 @@ from .settings import Settings
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text of a systemd drop-in, from {section: {key: value}}; a list repeats its key."""
+    """The text of a systemd drop-in, from {section: {key: value}}. A list gives several lines with
+    the same key."""
     lines = []
     for section, entries in sections.items():
         lines += ["", f"[{section}]"]

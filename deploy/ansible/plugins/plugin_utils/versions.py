@@ -42,7 +42,7 @@ def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str]
 
 
 def _releases(requirements: str) -> dict[tuple[str, str], str]:
-    """The lines of a requirements file with their hashes, by (package, version)."""
+    """For each (package, version) of a requirements file, its lines, including the hashes."""
     lines = requirements.replace("\\\n", " ").splitlines()
     return {
         (_canonical(found[1]), found[2]): " ".join(line.split())

@@ -76,7 +76,7 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
     """Until a delta is cut, the database has each bucket's sum over all checkpoints, so a kill
-    before that loses no count."""
+    before the cut loses no count."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = StateDatabase(connection), Mail([])

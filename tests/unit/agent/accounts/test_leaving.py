@@ -45,8 +45,9 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
-    """When the agent starts, it takes back at once a last word that it sent before. It takes back a
-    last word that it sends later when a look finds more bytes, another file or an error."""
+    """A last word that was sent before a start of the agent is taken back at once at the start. A
+    last word that was sent since the start is taken back as soon as a look at the files finds more
+    bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -68,8 +69,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a later look finds another file in place of one whose size was noted, the topic gets no
-    last word until the agent has read the new file."""
+    """If a file whose size was noted is replaced by another file, a later look finds that, and the
+    topic gets no last word until the agent has read the new file."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))

@@ -51,8 +51,8 @@ def test_nothing_is_said_of_a_file_in_doubt() -> None:
 
 
 def test_bytes_behind_a_limit_are_not_waited_for() -> None:
-    """A seal waits for a file's bytes only up to the position up to which the agent is allowed to
-    read the file."""
+    """If the agent is allowed to read a file only up to a limit, a seal does not wait for the bytes
+    behind this limit."""
     assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
     assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
 

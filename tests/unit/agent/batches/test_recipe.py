@@ -55,7 +55,7 @@ def test_known_lines_become_known_records() -> None:
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program's name contains the version of Python for JSON sources, the version of pyarrow
-    for regex and JSON sources, and the rules of the time zone for a source that has one."""
+    for regex and JSON sources, and, for a source with a time zone, the rules of this zone."""
     assert program_of("raw", None) == recipes.program_version()
     assert "pyarrow-" in program_of("regex", None)
     assert "python-" not in program_of("regex", None)

@@ -18,8 +18,8 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Draining as another user is refused, because the agent could no longer read what, say, root
-    wrote into its state."""
+    """Draining as another user is refused, because the agent could not read the files that
+    another user, such as root, wrote into the agent's state."""
     open_state(tmp_path).close()
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)

@@ -1,4 +1,5 @@
-"""The output of `skidway agent install-snippet`. tests/deploy follows it on a host."""
+"""The output of `skidway agent install-snippet`. A test in tests/deploy runs this
+output's commands on a host."""
 
 from __future__ import annotations
 
@@ -43,6 +44,6 @@ def test_without_the_wheels_it_is_this_version() -> None:
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    """A directory without wheels.json is a usage error that names it."""
+    """A directory without wheels.json is a usage error; the error names the directory."""
     with pytest.raises(UsageError, match="is no directory of `make wheels`"):
         snippet(tmp_path)

@@ -92,8 +92,8 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """A partition counts as read to its end once its position reaches a high watermark that was
-    received after the agent last asked for it."""
+    """A partition counts as read to its end once its position reaches the high watermark. Only a
+    watermark that arrived after the agent last asked for new watermarks counts."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -109,7 +109,7 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 ) -> None:
     """If the first offset of a log is higher than the floor, the gap becomes a hole, and the agent
     reads on from the first offset. If the broker's error does not say where the log begins, the
-    agent asks for it."""
+    agent asks the broker for the first offset."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
@@ -134,8 +134,8 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A log cut below its acknowledged end, a missing right, or damage is a permanent hole of its
-    partition; the other partitions are read on."""
+    """A partition has a permanent hole if its log was cut below the acknowledged end, if the agent
+    has no right to read it, or if it is damaged. The other partitions are read on."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

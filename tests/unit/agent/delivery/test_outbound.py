@@ -1,5 +1,5 @@
-"""Flights: an intent whose batches are on their way is a flight. Batches are sent in order, and
-again when the producer gives them back."""
+"""Flights: an intent whose batches are on their way is a flight. Batches are sent in order. A batch
+that the producer gives back is sent again."""
 
 import pytest
 

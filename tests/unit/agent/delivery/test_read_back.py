@@ -85,8 +85,8 @@ def test_what_came_behind_later_records_is_missing() -> None:
 
 
 def test_records_that_overlap_are_doubtful() -> None:
-    """Records may overlap if they were made in two ways or lie in two partitions. Such records are
-    doubtful, because readers count all of them."""
+    """Records may overlap if the agent divided the file differently for each of them, or if they
+    lie in two partitions. Overlapping records are doubtful, because readers count all of them."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful

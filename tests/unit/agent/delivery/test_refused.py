@@ -98,8 +98,8 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """An attempt that was under way when its connection was lost, and that arrives during the wait,
-    is found."""
+    """A connection is lost while an attempt is under way, and the attempt arrives during the wait.
+    The agent finds the record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -207,8 +207,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash the agent sends the other records of the refused line's intent. They go to
-    another topic and had not arrived. Only the refused line is lost."""
+    """After a crash the agent sends the other records of the refused line's intent, which go to
+    another topic and have not arrived yet. Only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -230,8 +230,8 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Later lines are not sent before a transaction has marked the refused record's intent, so on a
-    full disk they wait."""
+    """Later lines are not sent before a transaction has marked the refused record's intent. If the
+    disk is full, the later lines wait."""
 
     def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")
@@ -265,9 +265,10 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
-    """A refused record counts as found if its agent, file and range match and no later record comes
-    before it. If a part of the log has expired, the record counts as found even after a later one,
-    because it may repeat an expired copy."""
+    """A refused record counts as found if the log holds a record with the same agent, file and
+    range, and no record of later lines lies before it. If a part of the log has expired, the
+    refused record counts as found even behind later lines, because it may repeat an expired copy.
+    """
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -39,8 +39,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """The unread rest of a file that was rotated and compressed between two looks is read from the
-    compressed file, and no byte is read twice."""
+    """A file is rotated and compressed between two looks of the agent. The agent reads the rest of
+    it from the compressed file, and reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
     if is_down:
@@ -201,8 +201,8 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
     """The application's log gets the inode that the web log had before its compression. When the
-    application's log is deleted, the agent does not take the web log's compressed file for it, and
-    declares its unread bytes lost."""
+    application's log is deleted, the agent does not confuse it with the web log's compressed file.
+    It declares the unread bytes of the application's log lost."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -248,8 +248,8 @@ def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
 
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_births: bool) -> None:
-    """While a file is being compressed, the agent reads the plain file until it is gone, and no
-    line twice."""
+    """While a file is being compressed, the agent reads the plain file until that file is gone. No
+    line is read twice."""
     world = World(settings(raw("logs", f"{APP}*")))
     world.files.knows_births = knows_births
     world.files.append(APP, LONG)

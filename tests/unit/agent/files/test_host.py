@@ -120,8 +120,8 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
-    """At the limit of descriptors the file unused for longest is closed, and opened again when
-    needed."""
+    """When the limit of open descriptors is reached, the file that was unused for the longest time
+    is closed. It is opened again when it is needed."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):

@@ -42,8 +42,8 @@ def rotations(world: World) -> list[str]:
 
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
-    """After three rotations of the target between two looks each line is read once, and nothing is
-    declared lost."""
+    """The target is rotated three times between two looks of the agent: each line is read once, and
+    nothing is declared lost."""
     lines = rotations(world)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -137,8 +137,8 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """If a link is set to another file several times between two looks, as for one file per day or
-    per deploy, every file that it led to is read."""
+    """If a link is set to another file several times between two looks, every file that it led to
+    is read. Some programs set a link anew every day or with every deploy."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
         made.clock.advance(1)
@@ -164,9 +164,9 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """If the clock is set back between two looks, a file that a link led to in between may seem
-    older than the look before, or younger than the link's present target. A running agent reads
-    this file. An agent that was down may not find the file, and then declares a loss."""
+    """A clock is set back between two looks, and a link leads to some other file in between. That
+    file may seem older than the first look, or younger than the link's present target. A running
+    agent reads the file. An agent that was down may not find it, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):
@@ -251,8 +251,8 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
 
 @promise("1 link leads elsewhere")
 def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
-    """In the directories to which a link led, other logs of a deploy, which no pattern matches, are
-    not read."""
+    """A directory to which a link led may hold other logs of the same deploy. They are not read,
+    because no pattern matches them."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
         made.files.append(f"/log/{number}/app.log", line)

@@ -98,8 +98,8 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
-    """Files at rest whose file system stays away for hours are not read a second time when it comes
-    back."""
+    """A file system that holds files at rest stays away for hours. When it comes back, its files
+    are not read a second time."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(APP, b"read\n")
     world.start()

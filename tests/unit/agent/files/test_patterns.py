@@ -66,8 +66,8 @@ def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, patt
 
 @pytest.mark.parametrize("exclude", ["closed/*", "*/closed/*", "clos*"])
 def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> None:
-    """An excluded directory is not reported as unreadable, so whoever cannot give the agent a right
-    to it can exclude it."""
+    """An excluded directory is not reported as unreadable. An operator can therefore exclude a
+    directory that the agent has no right to read."""
     (tmp_path / "closed").symlink_to("x" * 300)
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log", "closed/app.log"):
@@ -77,7 +77,7 @@ def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> 
 
 
 def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
-    """A link in a circle that a wildcard finds beside logs leads to no file, and is not
+    """A wildcard may find a link that leads in a circle. Such a link leads to no file, and is not
     reported."""
     (tmp_path / "circle").symlink_to("circle")
     unreadable: list[tuple[str, str]] = []

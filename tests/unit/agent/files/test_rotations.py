@@ -87,8 +87,8 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """If a generation whose file id was closed gets other bytes, and as many as before, the new
-    bytes are read, and a loss declares what may have been written in between."""
+    """A generation whose file id was closed is rewritten with other bytes of the same number. The
+    new bytes are read, and a loss declares what may have been written in between."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -279,8 +279,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """If a look in the middle of a rotation finds the path empty, the newest generation that it saw
-    beside the path proves later that no generation is missing."""
+    """A look in the middle of a rotation finds the path empty, and sees generations beside it. The
+    newest of them proves later that no generation is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -296,8 +296,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If a file vanished unread while the agent was down, and perhaps later ones with it, at least
-    one loss declares it."""
+    """A file vanished unread while the agent was down, and later files may have vanished, too. At
+    least one loss declares the vanished file."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -371,8 +371,8 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
-    """The log has the inode of a closed file, so the path seems unchanged; the agent still finds
-    the generation in between."""
+    """The log has the inode of a closed file, so the path seems unchanged. The agent still finds
+    the generation that was written between the closed file and the log."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -391,8 +391,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
     """A look finds another file at the path while a rotation is under way, and draws no conclusion
-    from it. After the next look the generation that was written between the known file and the new
-    one is still read."""
+    from it. The next look finds the generation that was written between the known file and the new
+    file. The agent reads that generation."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -443,7 +443,8 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a rotation a directory that cannot be listed holds the seal until it can be listed."""
+    """If a directory cannot be listed after a rotation, it holds the seal until the agent can list
+    it."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -528,8 +529,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only after a look that saw all names can an unread generation count as history, which is not
-    read. A look during a rotation does not see all names."""
+    """The agent takes an unread generation for history, and does not read it, only after a look
+    that saw all names. A look during a rotation does not see all names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -575,7 +576,7 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that could not be opened, because it is renamed whenever the agent has found it, is
+    """A file is renamed whenever the agent has found it, so the agent cannot open it. The file is
     not declared lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
@@ -681,8 +682,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """A generation whose time of change was set back (`touch -d`) may just as well be unpacked
-    history. So it is not read but declared lost."""
+    """A generation's time of change was set back (`touch -d`). It looks like an old file that
+    somebody unpacked, so it is not read but declared lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -765,8 +766,8 @@ def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
 @pytest.mark.parametrize("origin", ["/log/other.log", f"{APP}.1", "/elsewhere/app.log"])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_down: bool) -> None:
-    """If an old file was renamed to the log's path after a rotation that no look saw, the
-    generation is younger than the file at the path, but is still read."""
+    """No look saw the log's rotation, and afterwards an old file was renamed to the log's path. The
+    rotated generation is younger than the file at the path, but is still read."""
     world = make(APP, "/log/other.log")
     world.files.append(APP, b"seen\n")
     world.start()

@@ -138,8 +138,8 @@ def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> Non
 
 @promise("1 same file")
 def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
-    """A log replaced by one with the same inode, size and times is told apart by its time of
-    birth."""
+    """A log is replaced by a file with the same inode, size and times. The agent tells the two
+    files apart by their times of birth."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -210,7 +210,7 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
 @promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
-    """A file that was just written does not count as at rest only because the clock was set."""
+    """If the clock is set, a file that was just written still does not count as at rest."""
     world = at_rest(0.1)
     world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
     world.settle(20)
@@ -222,8 +222,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """If a file was long at rest and is deleted while the agent is down, no loss is declared after
-    a minute, but one is declared after an hour."""
+    """A file that was long at rest is deleted while the agent is down. No loss is declared if the
+    agent was down for a minute, but one is declared if it was down for an hour."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -299,8 +299,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """After a second cut the agent reads on after the bytes that it provably has read since the
-    first cut. It reads no line twice."""
+    """A file is cut twice. After the second cut the agent skips only the bytes of which it can
+    prove that it read them since the first cut. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -320,8 +320,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """If a file is found, and is cut and written anew before the agent first reads it, its first
-    file id gets no bytes, and the old bytes are declared lost."""
+    """The agent finds a file, but the file is cut and written anew before the agent first reads it.
+    The file's first file id gets no bytes, and the old bytes are declared lost."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -339,8 +339,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """The same bytes written again, as by `job > job.log`, are declared in a loss, because nobody
-    can tell the new lines from the old."""
+    """If the same bytes are written again, as by `job > job.log`, a loss declares them, because
+    nobody can tell the new lines from the old."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:
@@ -421,8 +421,8 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """The same bytes written again are declared even if the file is read again before the next
-    look."""
+    """If the same bytes are written again, a loss declares them, even if the agent reads the file
+    again before its next look."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()

@@ -27,7 +27,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *paths: str) -> list[str]:
-    """Renames app.log to each of these paths in turn, and writes a new one each time."""
+    """Renames app.log to each of these paths in turn, and writes a new app.log each time."""
     lines = []
     for number, path in enumerate(paths):
         world.files.rename(APP, path)
@@ -50,8 +50,8 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """After two unseen rotations each line is read once, if the names of the generations contain
-    the log's name or are alike."""
+    """No look sees two rotations. Each line is still read once if the names of the two generations
+    contain the log's name or resemble each other."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))
@@ -75,8 +75,8 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """With logrotate's olddir the file that the agent holds open shows where it was moved, and the
-    generations beside it are read."""
+    """If logrotate's olddir moves generations to another directory, the file that the agent holds
+    open shows that directory. The other generations there are read, too."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -106,8 +106,8 @@ def test_strangers_that_were_there_are_left_alone(world: World) -> None:
 def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
     names: tuple[str, str], is_down: bool
 ) -> None:
-    """Logs with the same bytes, of several workers or of a job's runs, are each read, and nothing
-    is uncertain."""
+    """Several workers, or several runs of a job, may write logs with the same bytes. Each of these
+    logs is read, and nothing is uncertain."""
     made = World(settings(raw("logs", "/log/*.log")))
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     made.files.append(f"/log/{names[0]}", data)
@@ -144,7 +144,7 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # if made before the log, it would be a generation
+        ("app-1.log", False),  # made before the log, this file would be a generation
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
@@ -188,7 +188,7 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """After `cp app.log app.log.bak`, before the first whole look at the log, no line is read
+    """If `cp app.log app.log.bak` is run before the first whole look at the log, no line is read
     twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
@@ -232,8 +232,9 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports a copy before its original is cut, the copy is not read until then. The
-    number of bytes that were read from the original tells where the copy's unread bytes begin."""
+    """If an event reports a copy before its original is cut, the copy is not read until the cut.
+    The number of bytes that were read from the original tells where the copy's unread bytes begin.
+    """
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
     made.start()

@@ -38,8 +38,8 @@ def test_too_many_paths_mean_everything() -> None:
 
 
 def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
-    """The watch stops for a while when events come too fast, because they cost more than reading
-    the lines that cause them."""
+    """The watch stops for a while when events come too fast, because handling so many events costs
+    more than reading the lines that were written."""
     watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
     watch.start()
     assert watch._watched.keys() == {str(tmp_path)}

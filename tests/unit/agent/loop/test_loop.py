@@ -476,7 +476,8 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
     """Between two looks a file is cut and grows beyond the position up to which it was read. The
-    agent notices it by the bytes before this position, even if the first bytes are the same."""
+    agent notices the change by the bytes before this position, even if the file's first bytes are
+    the same."""
     world.files.append(A, header + b"old content, some of it\n")
     world.start()
     world.settle(5)
@@ -746,8 +747,8 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
 @promise("1 two agents")
 @pytest.mark.parametrize("tells_births", [True, False])
 def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
-    """After the state was deleted a small file that grew since is recognized by its time of birth,
-    although its disk has another number."""
+    """A small file grows, and the agent's state is deleted. The file is still recognized by its
+    time of birth, although its disk has another number."""
     world.files.knows_births = tells_births
     world.files.append(A, b"first\n")
     world.start()
@@ -769,8 +770,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After the state was lost, only the file that lies there when the agent starts counts as
-    possibly read twice. Later files with the same inode and header do not count as such."""
+    """The state was lost. Of several files with the same inode and header, only the file that is
+    there when the agent starts counts as possibly read twice; later ones do not."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -804,7 +805,7 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     world: World,
 ) -> None:
     """A truncated file is recognized after the state was deleted, although the new agent does not
-    know its predecessor."""
+    know the file's predecessor."""
     world.files.append(A, b"old\n")
     world.start()
     world.settle()
@@ -947,7 +948,8 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 @promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
-    """A state with promises is refused for another cluster and for a topic made again."""
+    """The agent refuses a state with promises if they belong to another cluster, or to a topic that
+    was made again."""
     world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
@@ -1018,7 +1020,7 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """On an orderly stop the agent waits only for what is on its way."""
+    """At an orderly stop the agent waits only for records that are on their way."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)

@@ -15,8 +15,8 @@ def test_names_of_topics_become_names_of_records() -> None:
 
 
 def test_derived_schemas_hold_the_groups_and_the_time() -> None:
-    """The derived schema of a raw parser has one string field. That of a regex parser has the
-    groups, and the parsed time under a name that no group has."""
+    """The derived schema of a raw parser has one string field. The derived schema of a regex parser
+    has the groups, and the parsed time under a name that no group has."""
     assert [f["name"] for f in json.loads(raw_schema("t"))["fields"]] == ["line"]
     fields = json.loads(regex_schema("t", ["a", "timestamp"], with_time=True))["fields"]
     assert [f["name"] for f in fields] == ["a", "timestamp", "event_time"]

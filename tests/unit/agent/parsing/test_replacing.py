@@ -1,4 +1,4 @@
-"""Lines that are not UTF-8 but are delivered with the wrong bytes replaced."""
+"""With `on_error: replace` lines that are not UTF-8 are delivered with replaced bytes."""
 
 import json
 
@@ -93,8 +93,8 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """With the stored recipe the same bytes of a line are replaced again in the same way, even
-    beside other lines."""
+    """The stored recipe replaces the same bytes of a line in the same way again, even if the line
+    is parsed together with other lines."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())
@@ -106,8 +106,8 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """Another on_error gives another fingerprint; recipes stored before the setting existed keep
-    theirs."""
+    """A recipe with another on_error has another fingerprint. A recipe that was stored without the
+    setting keeps its fingerprint."""
     schema = raw_schema("logs")
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())
@@ -118,8 +118,8 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """A line that becomes too large by the replacement, which makes three bytes of one, is rejected
-    as too long."""
+    """Replacement makes three bytes of one wrong byte. A line that becomes too large in this way is
+    rejected as too long."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
     (row,) = rejected(pressed)

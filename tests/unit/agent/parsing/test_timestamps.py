@@ -70,7 +70,7 @@ def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
     ],
 )
 def test_a_missing_year_is_the_latest_possible(text: str, expected: str) -> None:
-    """A time without a year gets the latest year in which it is at most a day after the reading."""
+    """A time without a year gets the latest year that puts it at most one day after the reading."""
     assert parse(text, "%b %d %H:%M:%S") == expected
 
 

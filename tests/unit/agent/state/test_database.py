@@ -211,8 +211,8 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state is refused on another machine until somebody adopts it. The new epoch's numbers begin
-    with 1, its chains with 0, and it has no last word to take back."""
+    """A state is refused on another machine until somebody adopts it. Adoption begins a new epoch:
+    its message numbers begin with 1 and its chains with 0, and it has no last word to take back."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -326,7 +326,8 @@ def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> Non
 
 @promise("1 not opened")
 def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
-    """Files that could not be opened are stored anew each time, whatever bytes their paths have."""
+    """Each commit replaces the stored list of files that could not be opened, whatever bytes their
+    paths have."""
     state = open_state(tmp_path)
     found = Found("/log/\udcff", FileKey(-5, 2**62), 2**40, 2**60, None, "/real/\udcff")
     first = UnopenedFile("logs", "id", None, found)

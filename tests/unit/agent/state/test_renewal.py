@@ -35,8 +35,8 @@ def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFi
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[StateDatabase]:
-    """An adopted copy of a state, whose last message number is 17, and which still has message 12
-    to publish."""
+    """An adopted copy of a state. Its last message number is 17, and message 12 is not published
+    yet."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 17)
@@ -110,8 +110,8 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """After two adoptions in a row the message number that the first one stored is used, because
-    nothing was read or sent in between."""
+    """If a state is adopted twice in a row, the message number that the first adoption stored is
+    used, because nothing was read or sent in between."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -50,8 +50,8 @@ def configured(tmp_path: Path, pattern: str) -> list[str]:
 def test_a_wrong_pattern_is_told_with_examples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If most lines would be rejected, validate ends with status 1 and shows how many, why, and
-    examples."""
+    """If most lines would be rejected, validate ends with status 1, and shows the number of these
+    lines, the reasons and some examples."""
     assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
     said, refused = capsys.readouterr()
     assert "app: 1 file; 3 of 3 lines (100.0%) do not fit: no-match 3\n" in said

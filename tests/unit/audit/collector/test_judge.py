@@ -62,8 +62,8 @@ class Site:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
     """Judging block by block gives the same verdicts as judging everything at once, whichever
-    buckets there are, and whichever of them lack records. That is so even if counts change in
-    between."""
+    buckets exist and whichever of them lack records. The verdicts are the same even if counts
+    change in between."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):

@@ -328,14 +328,14 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
 
 
 def test_a_collector_that_read_nothing_yet_says_so() -> None:
-    """Until the collector has read something, the page says so and shows no time of 1970 as the
-    last read."""
+    """Until the collector has read something, the page says that nothing was read yet. It does not
+    show a time in 1970 as the time of the last read."""
     assert "Nothing was read yet" in _get(_ledger(), "/")[2]
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """The time up to which a topic is complete passes over an accepted bucket and says so; the
-    bucket's cell keeps its verdict and reason."""
+    """The time up to which a topic is complete may lie after an accepted bucket, and the page says
+    so. The bucket's cell keeps its verdict and reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])

@@ -114,8 +114,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command whose clock is ahead accepts nothing, because by its clock buckets would be due,
-    and agents silent, too early."""
+    """A command whose clock is ahead accepts nothing. By that clock buckets would be due too early,
+    and agents would seem silent too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
@@ -167,8 +167,9 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
 
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
-    """An accepted bucket with too many rejects stays complete with its warning and the person's
-    name, and the report ends with status 0. More rejects than were accepted are a warning again."""
+    """A person accepts a bucket with too many rejects. The bucket stays complete and keeps its
+    warning, now with the person's name, and the report ends with status 0. If more lines are
+    rejected than the person accepted, the report warns again."""
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
     reject(store, 1, 2)
     status, printed = ask("report --topic logs")

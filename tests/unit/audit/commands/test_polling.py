@@ -52,8 +52,8 @@ def test_it_ends_with_the_first_good_look() -> None:
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the time is over, waiting ends and returns what is still short. With no time at all it
-    looks once."""
+    """When the time is over, waiting ends and returns what is still short. Even if no time is
+    allowed, there is one look."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -62,8 +62,8 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """The longer a look takes, the longer is the pause after it, so that a large fleet is not
-    looked at all the time."""
+    """After a long look the pause is longer, too, so that a large fleet is not looked at all the
+    time."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
@@ -78,8 +78,8 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """A cluster that goes away later may come back, because its brokers may be restarting. It is an
-    error only when the time is over."""
+    """A cluster that goes away later may come back, because its brokers may be restarting. Its
+    absence is an error only when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):
         Looks(SHORT, AWAY).patiently(3)

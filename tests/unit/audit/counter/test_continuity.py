@@ -27,8 +27,8 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """After an interruption the fetch begins one offset lower than the position. The broker sends
-    the whole batch of that record, and the counter compares this batch but does not count it
+    """After an interruption the fetch begins one offset lower than the position. So the broker
+    sends the whole batch that ends there, and the counter compares that batch but does not count it
     again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
@@ -40,8 +40,8 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """If the batch below has another CRC or leader epoch, the log has diverged, and records that
-    were counted are no longer in it."""
+    """If the batch just before the position has another CRC or leader epoch, the log has diverged:
+    it lacks records that the counter counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
@@ -63,7 +63,8 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
-    """If the batch below is gone, the counter cannot compare it any more, and records a doubt."""
+    """If the batch just before the position is gone, the counter cannot compare it, and records a
+    doubt."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason

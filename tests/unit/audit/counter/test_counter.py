@@ -150,9 +150,9 @@ def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
 def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
     """Records counted but not committed before a crash are counted exactly once after it."""
     _append(site, LOGS, 0, 10)
-    site.counter.turn(0)  # counts them and commits the counts
+    site.counter.turn(0)  # counts the first ten records and commits the counts
     _append(site, LOGS, 10, 10)
-    site.counter.turn(0)  # it counts, but does not commit yet
+    site.counter.turn(0)  # counts the other ten records, but does not commit yet
     site.start()
     site.run()
     assert _counted(site.deltas()) == 20
@@ -219,8 +219,8 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A counter's site with a mirrored topic of 40 records that lacks offsets 10 to 29; the topic's
-    config has `named` as its gaps."""
+    """A site whose counter has a mirrored topic of 40 records. The topic lacks offsets 10 to 29,
+    and its config gives `named` as the list of its gaps."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -303,7 +303,7 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
         raise failure
 
     monkeypatch.setattr(MemoryClient, "list_offsets", failing)
-    with contextlib.suppress(Unreachable):  # a program would wait and go on
+    with contextlib.suppress(Unreachable):  # the real program would wait, and go on
         site.run(1)
     site.run()
     assert _counted(site.deltas()) == 10

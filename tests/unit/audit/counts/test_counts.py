@@ -53,8 +53,8 @@ def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
 @pytest.mark.parametrize("times", [1, 300])
 @given(rows)
 def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
-    """New records, repeats, straddles and rejects get the same counts in columns as record by
-    record."""
+    """Whether records are counted in columns or one by one, the counts of new records, repeats,
+    straddles and rejects are the same."""
     chosen = chosen * times if len(chosen) < 4 else chosen
     counts = Counts(60_000)
     counts.add(
@@ -98,8 +98,9 @@ def test_records_taken_out_cancel_their_counts() -> None:
 
 
 def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> None:
-    """A record without an origin, with agent 0, without length, or with an end beyond 2^63 gets
-    agent 0, its partition as file, and its offset."""
+    """An origin is unsound if it is missing, has agent 0 or no length, or ends beyond 2^63. A
+    record with an unsound origin gets agent 0, its partition as its file, and its offset as its
+    first byte."""
     top = 2**63 - 1
     origins = Origins(
         agent=np.array([9, 0, 9, 9, 9]),

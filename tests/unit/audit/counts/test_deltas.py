@@ -54,8 +54,8 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """Losses come in the last delta, because a loss concerns the buckets that deltas up to its own
-    number touched."""
+    """Losses come in the last delta. A loss concerns the buckets of its own delta and of all deltas
+    with lower numbers."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)

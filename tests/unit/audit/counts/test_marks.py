@@ -64,8 +64,8 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """Slices are walked without marks, and some of them again, as `join` requires. The result is
-    that of one walk in order."""
+    """Slices are first walked without marks, and `join` asks to walk some of them again. The result
+    is the same as the result of one walk in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():
@@ -88,8 +88,8 @@ def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """A slice that overlaps is walked again with the marks of all slices before it, for its own
-    files only."""
+    """A slice that overlaps an earlier one is walked again with the marks of all slices before it.
+    Only the marks of its own files are used."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 

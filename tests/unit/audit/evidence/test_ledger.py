@@ -273,9 +273,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """If a loader is rolled back to the previous version, it repeats in that version's encoding
-    what the newer version sent. Ledger and fold recognize the repetition. Other content under the
-    same number is a clone in either encoding."""
+    """If a loader is rolled back to the previous version, it repeats the newer version's messages
+    in the previous version's encoding. Ledger and fold recognize the repetition. Other content
+    under the same number is a clone in either encoding."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -352,8 +352,8 @@ def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
-    """At its start the ledger has SQLite check all pages, and so notices damage that nothing else
-    would read then."""
+    """At its start the ledger has SQLite check all pages. So it notices damage even in pages that
+    nothing else reads at the start."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
     ledger.take([messages.encode(_delta(number)) for number in range(1, 2000)])

@@ -172,8 +172,8 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """Of a window the least lag is used, because messages may wait on their way. After a clock was
-    set, its windows begin anew."""
+    """The least lag of each window is used, because messages may wait on their way. After a clock
+    was set, its windows begin anew."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -239,8 +239,8 @@ def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() 
 
 @promise("clocks measured")
 def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> None:
-    """A store made anew from old topics reports no wrong clock, not even one that was wrong
-    then."""
+    """A store made anew from old topics reports no wrong clock, not even a clock that was wrong
+    when the old messages were sent."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     site.pass_on(86_400)
@@ -442,9 +442,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An agent runs on with an older copy of its state while its clock is an hour behind. Then the
-    buckets up to the moment when its seal came are unknown. In a store made anew later, only the
-    seal's own time is known."""
+    """An agent runs on with an older copy of its state while its clock is an hour behind. Its
+    buckets are unknown up to the moment when the new epoch's first seal came. A store that is made
+    anew later knows only the time that the seal names."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -485,7 +485,8 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 
 def test_clocks_gone_mad_harm_nobody() -> None:
-    """Any 64 bit number as a time is reported, and nothing fails."""
+    """A message may have any 64 bit number as its time. Its clock is then reported, and nothing
+    fails."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])

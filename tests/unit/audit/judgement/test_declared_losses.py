@@ -183,7 +183,7 @@ def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
 
 
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
-    """A loss counts against a bucket that the new epoch touched since its seal, even if the
+    """A loss counts against a bucket that the new epoch touched since the agent's seal, even if the
     previous epoch touched that bucket long before."""
     new = replace(_agent(1), epoch=2)
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)

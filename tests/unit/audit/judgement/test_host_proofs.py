@@ -255,8 +255,8 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """When a host's clock was set back and its state lost, the seals of the dead agent, whose clock
-    was ahead, prove nothing for the agent that began after it."""
+    """A host's clock was ahead and was set back, and its agent's state was lost. The seals of the
+    old agent prove nothing for the new agent."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""
@@ -271,8 +271,8 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
-    """A host that the roster has in two clusters must be proven in both; a cluster in which it was
-    last heard long before does not matter."""
+    """A host that the roster has in two clusters must be proven in both. Without a roster, a
+    cluster in which the host was last heard long ago does not matter."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]

@@ -53,8 +53,8 @@ def agents(state: HostState) -> list[int]:
 
 
 def test_a_host_that_reports() -> None:
-    """A host's state has its cluster, agent and topics, and the least of the times up to which
-    these topics are sealed."""
+    """A host's state has its cluster, agent and topics. It also has the earliest of the times up to
+    which these topics are sealed."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
     topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
@@ -113,8 +113,8 @@ def test_a_host_that_comes_back_is_expected_again() -> None:
 
 
 def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
-    """Without a roster every host ever heard of is expected; with one, a host that it does not name
-    is shown but not missed."""
+    """Without a roster every host ever heard of is expected. If there is a roster, a host that the
+    roster does not name is shown but not missed."""
     said: list[Message] = [seal(APP1, 1, NGINX), seal(APP2, 1, NGINX, time=1)]
     assert [x.host for x in states(said) if x.is_missed] == ["app2"]
     found = {x.host: x for x in states(said, expected("app1"))}
@@ -123,8 +123,8 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """When a host was installed anew, its state is that of its new agent. What the old agent sealed
-    does not matter."""
+    """When a host was installed anew, its state is the state of its new agent. What the old agent
+    sealed does not matter."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]

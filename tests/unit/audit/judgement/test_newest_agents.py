@@ -91,8 +91,9 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
-    """If an old state is restored, the audit waits for its agent and for the agent that began
-    later, until the later agent is silent by our clock as well as by its own."""
+    """If an old state is restored, the audit waits for two agents: the agent of that state and the
+    agent that began later. It waits for both until the later agent is silent by our clock as well
+    as by its own."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -121,8 +122,8 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """Two agents of one host ran side by side if their messages alternate, however many messages
-    are taken at once. After a lost or restored state messages do not alternate. Messages of other
-    hosts' agents do not matter."""
+    are taken at once. If a state was lost or restored, the messages do not alternate. Messages of
+    other hosts' agents do not matter."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -138,8 +139,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """If an agent was heard after the newer one's first message, the audit waits for it although it
-    is silent. Verdict and page name both agents."""
+    """If an older agent was heard after the first message of a newer agent, the audit waits for the
+    older agent although it is silent. Verdict and page name both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [
@@ -184,8 +185,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """By the next agent's clock, what a replaced agent left unread was written before the next
-    agent began, unless the clock was set back."""
+    """What a replaced agent left unread was written before the next agent began, by the next
+    agent's clock. That does not hold if the clock was set back."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -209,8 +210,8 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket waits for the agent that began last, even if that agent is dead as well. Seals of
-    the agent before it, by a clock that was ahead, prove nothing for it."""
+    """A bucket waits for the agent that began last, even if that agent is dead as well. The
+    previous agent sealed by a clock that was ahead; its seals prove nothing for the last agent."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
     [found] = verdicts(folded(said), POLICY, NOW)

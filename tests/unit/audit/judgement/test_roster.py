@@ -45,7 +45,7 @@ def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
 
 
 def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
-    """A host is retired in its cluster only; one of the same name in another cluster is another
+    """A host is retired in its cluster only; a host of the same name in another cluster is another
     host."""
     roster = Roster([*read_file(written(tmp_path)), RosterEntry("app7", "dc2")])
     assert roster.is_retired("dc1", "app7")
@@ -76,7 +76,8 @@ def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    """A mistake in the file is refused in one sentence with the file, and the line or host."""
+    """A mistake in the file is refused in one sentence. The sentence names the file, and the line
+    or host."""
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationRefused) as refused:
         read_file(path)

@@ -1,5 +1,5 @@
-"""Messages of a newer version on the audit topic are never passed over, and are read once they can
-be."""
+"""Messages of a newer version on the audit topic are never passed over. They are read as soon as
+the program can read them."""
 
 from __future__ import annotations
 
@@ -129,8 +129,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A version that knows the schema reads each partition again from the offset at which the first
-    such message may lie. No message is lost, and a message that is read twice is counted once."""
+    """A version that knows the schema reads each partition again, from the offset at which the
+    first message with that schema may lie. No message is lost, and a message that is read twice is
+    counted once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})

@@ -22,7 +22,7 @@ class _Client:
         self._tree = tree
 
     def list_status(self, path: str, recursive: bool = False) -> list[_Status]:
-        assert not recursive  # a client that lists all at once fails at the first such directory
+        assert not recursive  # a recursive listing fails at the first directory that is gone
         found = self._tree.get(path)
         if found is None:
             raise FileNotFoundError(path)

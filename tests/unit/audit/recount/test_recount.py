@@ -194,8 +194,9 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """Lines that agents have counted since the load are no difference. The recount names a bucket
-    where hdfs has counted more records than there are rows, or agents fewer."""
+    """Lines that agents have counted since the load are no difference. If hdfs has counted more
+    records than there are rows, the recount names the bucket, whether or not the agents counted as
+    many as hdfs."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
     for times, origins in later:  # one bucket has rows, the other has none
@@ -221,8 +222,8 @@ PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """A file that was replaced by one with as many other rows is found, because its bytes are not
-    those that were committed."""
+    """A file that was replaced by another file with the same number of rows is found, because its
+    bytes are not the committed bytes."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -454,7 +455,7 @@ def test_a_name_that_is_no_text_is_named(output: Output) -> None:
 
 
 def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
-    """A copied file of rejects is named like one of rows."""
+    """A copied file of rejects is named like a copied file of rows."""
     path = output.load(0, 10, kind="rejects")
     output.put(f"{path}.again", (output.root / path).read_bytes())
     assert the_fault(output.recount()).kind is Kind.TWICE
@@ -515,8 +516,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """A recount judges all buckets except those that are loaded while it runs. These are judged by
-    the next recount."""
+    """A recount judges all buckets except those that are loaded while it runs. The next recount
+    judges the excepted buckets."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()
@@ -563,8 +564,8 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """If the manifests are gone but rows are left, both are named as faults, and the recount is not
-    good."""
+    """If the manifests are gone but rows are left, the recount names the missing manifests and the
+    file of rows as faults, and is not good."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
@@ -582,8 +583,8 @@ def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
 def test_of_very_many_faults_the_first_are_named(
     output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of very many faults only the first are named and the others counted, so that memory stays
-    bounded."""
+    """If there are very many faults, the recount names the first ones and only counts the others,
+    so that memory stays bounded."""
     monkeypatch.setattr("skidway.audit.recount.faults.FAULTS_MAX", 3)
     for first in range(5):
         (output.root / output.load(first, 1)).unlink()
@@ -606,7 +607,7 @@ def test_a_missing_manifest_is_named(output: Output) -> None:
 
 def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
     """A manifest that cannot be understood stops the recount, which must not guess which files
-    belong."""
+    belong to the output."""
     for parts in ({"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
         output.loads = 1
         output.commit(**parts)

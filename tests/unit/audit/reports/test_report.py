@@ -135,8 +135,8 @@ def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
 
 
 def test_topics_of_one_name_are_told_by_their_ids() -> None:
-    """Topics of one name are shown with their ids; a topic whose name is unique is shown
-    without."""
+    """Topics of one name are shown with their ids; a topic whose name is unique is shown without
+    its id."""
     old, new = (replace(SHORT, source=replace(LOGS, topic_id=x * 32)) for x in "ab")
     none = replace(SHORT, source=replace(LOGS, topic_id=""))
     rows = report.table([old, new, none], TIERS)

@@ -119,7 +119,7 @@ def test_what_comes_later_is_not_covered() -> None:
     ]
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
-    assert found.word == "incomplete (lost, accepted)"  # as the report and the metrics say
+    assert found.word == "incomplete (lost, accepted)"  # the report and the metrics show this word
     again = acceptances.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
@@ -156,8 +156,7 @@ def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
 
 
 def test_another_difference_of_the_same_words_is_not_covered() -> None:
-    """An accepted "short by 2" does not cover another difference with the same words and other
-    records."""
+    """An accepted "short by 2" does not cover a later "short by 2" that is about other records."""
     short = said(3, None)
     assert bucket(accepted(short)).is_accepted
     acceptance = acceptances.acceptances([bucket(short)], SIGNED)
@@ -188,8 +187,8 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """An acceptance of lines in doubt covers the lines of that moment; more lines for the same
-    reason are in doubt anew."""
+    """An acceptance of lines in doubt covers the lines that were in doubt at that moment. It does
+    not cover lines that come into doubt later for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
@@ -317,8 +316,8 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
-    """Where every place that could confirm an agent's count is retired and lacks records, the
-    bucket is not complete."""
+    """A bucket is not complete if all places that could confirm an agent's count are retired and
+    lack records."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN
@@ -342,8 +341,8 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """If only a retired output has the topic and lacks records, the bucket waits for a newer
-    output. It waits no longer if the whole cluster or tier is retired."""
+    """If a retired output lacks records, and no newer output has the topic yet, the bucket waits
+    for a newer output. If the whole cluster or tier is retired, the bucket does not wait."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -431,8 +430,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
-    """A message retires a place as the setting does, in every window of the evidence, until the
-    retirement is revoked."""
+    """A message retires a place, just as the setting does. The place stays retired, in every window
+    of the evidence, until the retirement is revoked."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
@@ -445,8 +444,8 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """The command retires only a place that has counted; otherwise it lists the known places, or
-    how to name one."""
+    """The command retires only a place that has counted. For another name, its error lists the
+    known places or says how to name a place."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)
@@ -476,8 +475,8 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """Decisions count the same in any order and when they are repeated, because they come from
-    several clusters. Ledger and fold agree."""
+    """Decisions come from several clusters, so neither the order of the decisions nor a repetition
+    may change what they do. The ledger and the fold find the same evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)
@@ -488,8 +487,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
 
 @promise("6 acceptance")
 def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
-    """A collector that begins anew reads all decisions from the topic: who, when, why, and for
-    which finding of a bucket."""
+    """A collector that begins anew reads all decisions from the topic. It knows who made each
+    decision, when, why, and for which finding of a bucket."""
     everything = accepted(said(5, None, LOSS))
     values = [messages.encode(x) for x in everything]
     assert [messages.decode(x) for x in values] == everything

@@ -96,8 +96,8 @@ def test_a_seal_of_before_last_words_is_none() -> None:
 
 
 def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """A message in a schema that did not have the bounds yet is read without bounds, so that the
-    audit uses its own. A new message with bounds is not taken for the same message."""
+    """A message whose schema has no bounds yet is read without bounds, and the audit then uses its
+    own bounds. It is not taken for the same message with bounds."""
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
@@ -110,8 +110,8 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
 
 
 def test_an_announcement_of_before_births_tells_none() -> None:
-    """An announcement in a schema that did not have births yet is read without a birth; the first
-    bytes then identify its file."""
+    """An announcement whose schema has no birth time yet is read without one. Its file is then
+    identified by the file's first bytes."""
     source = Source("dc1", "cid", "logs", "tid")
     said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
     _, record = single_object.decode(messages.encode(said))

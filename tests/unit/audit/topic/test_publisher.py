@@ -55,8 +55,8 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """Messages are published in order; one leaves the outbox only when every in-sync replica has
-    it."""
+    """Messages are published in order. A message leaves the outbox only when every in-sync replica
+    has the message."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
     assert not publisher.is_idle
@@ -66,8 +66,8 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
-    """A heartbeat waits until all messages up to its number are published; if it overtook them,
-    they would seem to be missing."""
+    """A heartbeat waits until all messages up to the heartbeat's number are published. If the
+    heartbeat overtook them, they would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
@@ -82,7 +82,7 @@ def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published(
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
-    """No batch is larger than what a topic takes by default."""
+    """No batch is larger than the largest batch that a topic takes by default."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
     assert _publisher(cluster, outbox).flush(10)
     assert len(cluster.log(PARTITION).batches) == 3
@@ -90,8 +90,9 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """An outbox of more bytes than a producer holds is sent as room comes, in order. Otherwise the
-    outbox's owner would never publish anything again after a long backlog."""
+    """If an outbox has more bytes than a producer holds, the outbox is sent in parts, in order,
+    whenever the producer has room. Otherwise the outbox's owner would never publish anything again
+    after a long backlog."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
     producer = MemoryProducer(cluster)
     producer.room = 2
@@ -178,7 +179,8 @@ def test_the_topic_is_made_once() -> None:
 
 
 def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
-    """Waiting for the topic's leader has a limit and ends in a sentence."""
+    """The wait for the topic's leader has a limit. After it the caller gets an error with a
+    sentence."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC, 0)
     with pytest.raises(Unreachable, match="no leader"):

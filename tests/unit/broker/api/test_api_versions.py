@@ -46,7 +46,7 @@ class World:
             self.broker, Exchange(loop, connection, ApiKey.API_VERSIONS, version, 7, view)
         )
         frame = memoryview(b"".join(self.sent.pop()))[4:]
-        # KIP-511: its header has no tags in any version.
+        # KIP-511: the header of this answer has no tags in any version.
         return bytes(response_body(frame, ApiKey.API_VERSIONS, 0))
 
 
@@ -81,8 +81,8 @@ def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
 
 @given(st.lists(st.tuples(UNKNOWN, st.binary(max_size=8)), min_size=2, max_size=8))
 def test_one_answer_to_all_versions_that_are_not_known(asked: list[tuple[int, bytes]]) -> None:
-    """All unknown versions share one cached answer, so that they fill no memory. The broker does
-    not look at the bodies of such requests (KIP-511)."""
+    """All unknown versions share one cached answer, so that their answers do not fill the memory.
+    The broker does not look at the bodies of such requests (KIP-511)."""
     world = World()
     for version, body in asked:
         response = decode(ApiVersionsResponse, memoryview(world.ask(version, body)), 0)

@@ -87,15 +87,15 @@ def test_every_setting_of_the_broker_is_shown() -> None:
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_inherited_values_are_legal(name: str) -> None:
     """The value that a topic inherits from the broker is legal for the topic's setting. When a
-    client appends to a list, the list begins with that value."""
+    client appends to a setting that is a list, the new list begins with the inherited value."""
     value = inherited(BrokerSettings())[name]
     assert TOPIC_CONFIGS[name].check(value) is None or value == ""
 
 
 def test_many_gaps_are_shown_in_parts_that_every_client_can_read() -> None:
-    """As many gaps as a topic may have, each as long as possible, are shown in several values. No
-    value is longer than an int16 length allows, and the parts together hold all gaps. Few gaps are
-    one value."""
+    """If a topic has the greatest number of gaps, and each gap's text is as long as possible,
+    several values show the gaps. No value is longer than an int16 length allows, and the values
+    together hold all gaps. Few gaps need only one value."""
     named = [Gap(9_999, (1 << 62) + 2 * n, (1 << 62) + 2 * n + 1, "expired") for n in range(1000)]
     rows = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named)})
     found = {each.name: each.value or "" for each in rows if each.name.startswith(gaps.CONFIG)}

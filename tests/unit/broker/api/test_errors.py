@@ -11,7 +11,7 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only the mirror gets it, and stops the partition
+    store.TooManyGaps,  # only the mirror gets this error, and it then stops the partition
     producer_state.SnapshotDamaged,  # the log itself makes the snapshot again
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised
@@ -37,7 +37,7 @@ def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
 
 
 def test_what_passes_is_retriable() -> None:
-    """A client gets a retriable error exactly where trying again can help."""
+    """A client gets a retriable error exactly if trying again can help."""
     assert code_of(Unreachable("x")) in RETRIABLE
     assert CODES[files.StorageFailed] in RETRIABLE
     assert CODES[validation.BatchTooLarge] not in RETRIABLE

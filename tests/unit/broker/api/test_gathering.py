@@ -6,7 +6,7 @@ from skidway.broker.api.gathering import Gathering
 
 
 def test_parts_come_in_any_order_and_leave_in_theirs() -> None:
-    """The parts are handed over once, in order, when the last one has come. If there are no parts,
+    """The parts are handed over once, in order, when the last part has come. If there are no parts,
     an empty sequence is handed over at once."""
     found: list[Sequence[str]] = []
     gathering: Gathering[str] = Gathering(2, found.append)

@@ -129,8 +129,9 @@ def requests(draw: st.DrawFn) -> tuple[bytes, int]:
 def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
-    """A cached answer equals a fresh one byte for byte, in every version, for any topics, whatever
-    changed before and in between. A missing topic is created as often as without the cache."""
+    """A cached answer equals a fresh one byte for byte, in every version and for any topics. This
+    holds whatever changed before the request or between two requests. A missing topic is created as
+    often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):
@@ -173,11 +174,11 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     assert len(world.broker.metadata_answers) == 0
 
 
-# Changes as the broker makes them.
+# The changes of the following tests are made by a whole broker, not by a replaced catalog.
 
 
 class Asking:
-    """One client of a broker in this process, which asks for one topic and for all."""
+    """One client of a broker in this process, which asks for one topic and for all topics."""
 
     def __init__(self, core: BrokerCore) -> None:
         self.core = core
@@ -193,7 +194,8 @@ class Asking:
         return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
 
     def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
-        """The topic `logs` as the answers show it when asked for by name and when asked for all."""
+        """The topic `logs` in two answers: to a request for this topic, and to a request for all
+        topics."""
         (named,) = self.ask("logs").topics
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 

@@ -180,8 +180,8 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 
 
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
-    """A run with acks=all waits until its last batch is flushed. A rolled segment may be written in
-    mid-turn, so a flush may cover only its first batches."""
+    """A run with acks=all waits until its last batch is flushed. A segment that is rolled may be
+    written before the turn ends, so a flush may cover only the first batches of the run."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.world.replica.log.write()
@@ -196,7 +196,7 @@ def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
 
 
 def test_acks_all_times_out(broker: Broker) -> None:
-    """Each request of a run gets REQUEST_TIMED_OUT if the flush does not come within its
+    """Each request of a run gets REQUEST_TIMED_OUT if the flush does not come within the request's
     timeout."""
     broker.learn(-1, timeout_ms=500)
     broker.handle(0, batch(), -1, timeout_ms=500)

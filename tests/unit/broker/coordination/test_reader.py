@@ -19,7 +19,7 @@ Watch = Callable[[Any], None]
 
 
 class Nodes:
-    """kazoo's client over a dictionary: reads, and watches that fire once."""
+    """Stands in for kazoo's client: it reads from a dictionary, and its watches fire once."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}

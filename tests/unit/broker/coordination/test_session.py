@@ -34,7 +34,8 @@ def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
 
 
 class Alive:
-    """A session on a ZooKeeper that answers as the test says; the test runs its jobs."""
+    """A session on a ZooKeeper that answers as the test says. The test itself runs the session's
+    jobs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.coordinator: Any = SimpleNamespace(
@@ -125,7 +126,7 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
     """A late deletion finds that its deletion mark is gone, because another broker finished the
-    deletion. It leaves alone the topic that has the name by then."""
+    deletion. If a new topic has the name by then, the late deletion leaves this topic alone."""
     topic_id = uuid.uuid4()
     tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")

@@ -38,8 +38,8 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the cache is full, the groups whose offsets were asked for longest ago leave it. Its
-    limit in bytes is for all groups together."""
+    """A full cache drops the groups whose offsets were asked for longest ago. The cache's limit in
+    bytes is for all groups together."""
     monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":
@@ -49,9 +49,9 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metadata counts towards the limit of the cache, even if a later commit brings it, because few
-    offsets with much metadata need as much memory as many offsets without metadata. When an offset
-    is replaced, its size is subtracted."""
+    """Metadata counts towards the limit of the cache, even if the metadata comes only with a later
+    commit. The reason is that few offsets with much metadata need as much memory as many offsets
+    without metadata. When an offset is replaced, its size is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)
     known = OffsetCache({"logs": topic_id}.get)

@@ -229,8 +229,8 @@ def test_a_generation_of_a_group_that_is_not_there() -> None:
 
 
 def test_offsets_of_a_group_with_members_are_read_once() -> None:
-    """Offsets of a group with members are read once, and its commits update them. Once the last
-    member has left, they are read again, since others may write them."""
+    """Offsets of a group with members are read once, and the group's commits update them. After the
+    last member has left, the offsets are read again, because other programs may then write them."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -334,8 +334,9 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit belongs to the topic that had the name when the commit came, even if the commit
-    waited for its group. Cached offsets belong to that topic, too."""
+    """A commit names a topic. The commit belongs to the topic that had this name when the commit
+    came, even if the commit then had to wait for its group. Cached offsets belong to that topic,
+    too."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
@@ -357,8 +358,8 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """A group whose members were too many to be stored is stored again as empty, so that nobody
-    takes these members for active for ever."""
+    """If a group had too many members to be stored with them, it is later stored again as empty.
+    Otherwise these members would count as active for ever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')

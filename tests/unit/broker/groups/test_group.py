@@ -43,7 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """The answer to a join that is answered at once or at the next deadline."""
+        """Joins the group and returns the answer. If no answer comes at once, the group's deadlines
+        are checked first."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -124,7 +125,7 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
     """A generation commits nothing before it has an assignment, not even once the next generation
     is being prepared. Otherwise, after a crash, the group would go on with a lower generation
-    number, and a commit of an older generation could replace this one."""
+    number, and a commit of an older generation could replace a commit of this generation."""
     world = World()
     member = world.stable()
     world.join("second")
@@ -195,8 +196,8 @@ def test_who_was_given_an_id_is_waited_for() -> None:
 
 
 def test_the_timer_is_set_for_whatever_ends_first() -> None:
-    """The group's timer is set for the earliest deadline: that of a member id that was given out
-    and not used yet, or that of a generation in which not every member has synced."""
+    """The group's timer is set for the earliest deadline. A member id that was given out and not
+    used yet has a deadline, and so has a generation in which not every member has synced."""
     world = World()
     given = world.joined("a", known_id_needed=True, session_timeout_s=7)
     assert world.group.deadline() == 7
@@ -373,7 +374,8 @@ def test_a_restored_group_goes_on() -> None:
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
     """A crash may restore the id of a static member that had just been replaced. So the new member
-    is told to join again, and is not fenced, until a request with the restored id comes."""
+    is not fenced at first, but told to join again. It is fenced once a request with the restored id
+    has come."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")

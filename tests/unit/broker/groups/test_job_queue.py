@@ -1,5 +1,4 @@
-"""The reads and writes of groups are gathered into jobs for ZooKeeper, one of which is under way at
-a time."""
+"""The reads and writes of groups are gathered into jobs for ZooKeeper. One job runs at a time."""
 
 from __future__ import annotations
 
@@ -85,8 +84,8 @@ def test_commits_of_many_groups_are_one_job() -> None:
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """Only one job runs at a time; of the commits that gather meanwhile, the newest of each
-    partition is written."""
+    """Only one job runs at a time. Commits that come meanwhile wait, and the next job writes only
+    the newest commit of each partition."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -102,8 +101,8 @@ def test_the_newest_offset_of_a_partition_wins() -> None:
 
 
 def test_jobs_keep_a_pace() -> None:
-    """The first job starts at once, the next not sooner than PACE_S after the start of the one
-    before."""
+    """The first job starts at once. Each later job starts at least PACE_S after the start of the
+    job before it."""
     world = World()
     world.commit("g", 1)
     assert world.run_timers() == [0.0]
@@ -117,9 +116,9 @@ def test_jobs_keep_a_pace() -> None:
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
     """A thousand groups that commit once a second lead to at most 1 / PACE_S jobs a second, and to
-    fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and none
-    waits for more than two jobs. At no time do more offsets wait than were committed in the time of
-    two jobs."""
+    fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and no
+    commit waits for more than two jobs. The number of waiting offsets never exceeds the number that
+    is committed in the time of two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -225,8 +224,8 @@ def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
 
 
 def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
-    """Offsets committed to a deleted topic are dropped when a new topic has its name, so that
-    nobody reads the new topic from the old topic's offset."""
+    """If a topic was deleted and a new topic has the same name, offsets committed to the old topic
+    are dropped. So nobody reads the new topic from the old topic's offset."""
     world = World()
     world.commit("g", 1)
     world.topics["logs"] = SECOND

@@ -31,8 +31,8 @@ def fate(
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
-    """An offset expires a retention time after the last member left or after its last commit,
-    whichever is later."""
+    """An offset expires when the retention time has passed both since the group's last member left
+    and since the offset's last commit."""
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}
@@ -67,9 +67,9 @@ def test_a_group_with_members_is_kept() -> None:
 
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
-    """A group that was never seen empty is first marked as empty, and its offsets expire later. A
-    group whose consumers registered in ZooKeeper and left since the last look is marked as empty
-    anew."""
+    """A group that was never seen empty is first marked as empty, and its offsets expire later. If
+    consumers of the group have registered in ZooKeeper since then, and have left again, the group
+    is marked as empty anew."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)

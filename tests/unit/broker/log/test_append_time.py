@@ -44,8 +44,8 @@ def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
-    """A duplicate is recognized by the producer's bytes, not by the stored ones, and after a crash
-    by its sequences."""
+    """A duplicate is recognized by the bytes that the producer sent, not by the stored bytes. After
+    a crash it is recognized by its sequences."""
     log = open_in(tmp_path, STAMPED)
 
     def sent(value: bytes) -> bytearray:

@@ -68,8 +68,8 @@ def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(22))
 def test_a_damaged_byte_is_refused_or_another_name(tmp_path: Path, at: int) -> None:
-    """A damaged metadata file is refused with StateRefused, or read as other values; no other
-    exception is raised."""
+    """A damaged metadata file either is refused with StateRefused or gives other values. Reading it
+    raises no other exception."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     checkpoints.write_partition_metadata(tmp_path, topic_id)
     checkpoints.write_meta(tmp_path, MetaProperties(3, "cluster", "directory"))

@@ -22,8 +22,8 @@ class Holder:
 
 
 def test_the_oldest_lets_go() -> None:
-    """When too many segments are open, the one opened first closes its file; closed and deleted
-    segments are no longer counted."""
+    """When too many segments are open, the segment that was opened first closes its file. Closed
+    and deleted segments are no longer counted."""
     opened = OpenSegments(2)
     holders = [Holder() for _ in range(4)]
     for holder in holders[:3]:

@@ -28,8 +28,8 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The answer for an epoch has the largest known epoch that is not higher, and the offset at
-    which the next known epoch begins."""
+    """The answer for an epoch has two values: the largest known epoch that is not higher than the
+    epoch asked for, and the offset at which the next known epoch begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 
@@ -98,7 +98,8 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
 
 
 def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
-    """A flush writes the epochs of its records to their file before the records are durable."""
+    """Before a flush makes records durable, it writes the epochs of these records to the epoch
+    file."""
     log = open_in(tmp_path)
     append(log, batch(), epoch=4)
     assert read(tmp_path) is None

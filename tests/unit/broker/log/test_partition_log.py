@@ -83,8 +83,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If a segment rolls while a flush runs, the next flush covers what the running flush left of
-    the old segment."""
+    """If a segment rolls while a flush runs, the next flush covers that part of the old segment
+    which the running flush does not cover."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()
@@ -155,8 +155,8 @@ def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
 
 
 def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
-    """A read returns whole batches, and no more bytes than asked for, except one batch that alone
-    is larger."""
+    """A read returns whole batches, and no more bytes than asked for. With `at_least_one`, it
+    returns the first batch even if that batch alone is larger."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500))
     for _ in range(50):
         append(log, sized(200))
@@ -183,8 +183,8 @@ def test_reads_outside_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
-    """A duplicate from an idempotent producer is not stored again, and is answered with its first
-    offset."""
+    """A duplicate from an idempotent producer is not stored again. The answer has the first offset
+    of the stored batch."""
     log = open_in(tmp_path)
     first = batch(b"a", b"b", producer_id=5, epoch=0, sequence=0)
     assert append(log, bytearray(first)) == 0
@@ -195,8 +195,8 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
 
 @promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
-    """A batch under a used sequence is refused if it has another CRC, because a duplicate has the
-    same one."""
+    """A batch whose sequence was used before is refused if its CRC differs from that of the stored
+    batch, because a duplicate would have the same CRC."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=5, epoch=0, sequence=0))
     with pytest.raises(OutOfOrderSequence):

@@ -56,8 +56,8 @@ def test_sequences_wrap() -> None:
 
 
 def test_the_last_five_batches_are_known_again() -> None:
-    """A duplicate among a producer's last five batches is found with its offset; an older one is
-    out of order."""
+    """A duplicate of one of a producer's last five batches is recognized, and its offset is known.
+    An older duplicate is out of order."""
     state = state_with(*[header(n) for n in range(7)])
     for n in range(2, 7):
         stored = state.check(header(n))

@@ -20,7 +20,8 @@ def decide(
     *ages_h: int, size: int = 100, flushed: int = 1 << 40, start: int = 0, held: int | None = None,
     **config: int,
 ) -> Expired:  # fmt: skip
-    """The decision for segments of 10 records whose last append was that many hours ago."""
+    """The decision for segments of 10 records. `ages_h` has one number for each segment: how many
+    hours ago its last append was."""
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
         segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,
@@ -44,8 +45,8 @@ def test_an_old_active_segment_is_rolled_and_kept() -> None:
 
 
 def test_size_goes_by_what_remains() -> None:
-    """Retention by size deletes as many whole segments as possible while at least retention.bytes
-    remain."""
+    """Retention by size deletes only whole segments. It deletes as many as it can without making
+    the log smaller than retention.bytes."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0

@@ -15,8 +15,8 @@ DAY_MS = DAY_S * 1000
 
 
 def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
-    """Retention follows the wall clock as long as it does not jump; if NTP corrects it by a second,
-    retention follows the correction."""
+    """Retention follows the wall clock as long as the wall clock does not jump. If NTP corrects the
+    clock by a second, retention follows the correction."""
     clock = ManualClock()
     ages = RetentionClock(clock)
     for correction_ms in (0, 900, -1500, 0):
@@ -60,8 +60,8 @@ class Worker:
 
 @promise("4 append time", "clocks broker")
 def test_a_clock_set_ahead_deletes_and_forgets_nothing(tmp_path: Path) -> None:
-    """While the clock is a year ahead for an hour, no segment is deleted, and a retried batch is
-    still recognized."""
+    """If the clock is set a year ahead, no segment is deleted during the next hour, and a retried
+    batch is still recognized."""
     clock = ManualClock()
     logs = LogManager(clock, Worker())
     logs.open_directories([tmp_path])

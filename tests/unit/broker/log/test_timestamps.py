@@ -45,8 +45,8 @@ def test_the_first_record_at_or_after_a_time(
 
 
 def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
-    """Neither a look-up by time nor one of the largest time shows a record at or above the
-    watermark."""
+    """A look-up by time never finds a record at or above the watermark, and neither does a look-up
+    of the largest time."""
     log = open_in(tmp_path)
     assert with_max_timestamp(log, log.flushed) == NOT_FOUND
     append(log, batch(b"a", timestamps=[10]))
@@ -84,8 +84,8 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """The largest time is that of the records from the log start on, even if their segment has
-    older ones. If all have expired, there is no largest time."""
+    """Only records from the log start on count for the largest time, even if their segment has
+    earlier records, too. If all records have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))

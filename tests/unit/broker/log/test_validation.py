@@ -25,7 +25,7 @@ def check(data: bytes | bytearray, largest: int = 10_000, version: int = 9) -> N
 
 
 def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
-    """A good batch with some bytes replaced, and with a right CRC unless told otherwise."""
+    """A good batch with some bytes replaced. Its CRC is computed anew, unless `crc` is false."""
     data = batch(b"a", b"b", producer_id=1, epoch=0, sequence=0)
     data[at : at + len(value)] = value
     if crc:
@@ -101,8 +101,8 @@ def window(limit: int) -> Callable[[int], None]:
 
 
 def test_event_times_are_bounded_only_where_configured() -> None:
-    """An event time is accepted up to the configured limits on either side, and refused beyond
-    them."""
+    """An event time is accepted if it is no further before or after the clock than the configured
+    limits, and is refused otherwise."""
     within = window(500)
     for good in (999_500, 1_000_000, 1_000_500):
         within(good)

@@ -1,6 +1,6 @@
 """A mirror names the offsets that are missing, and goes on copying only while its source provably
-has the same log. To prove that the log is the same, the mirror compares the batch below: the last
-batch before its own end."""
+has the same log. To prove that the log is the same, the mirror fetches its own last batch again
+from the source and compares the two."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_the_batch_below_is_compared_and_not_copied_again() -> None:
 
 
 def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
-    """If the source has no new batch, only the batch below is compared, and the mirror waits for
-    more."""
+    """If the source has no new batch, only the mirror's last batch is compared, and the mirror
+    waits for more."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.fetched([below]) is None
@@ -55,8 +55,8 @@ def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
 
 @promise("4 batch below")
 def test_another_crc_below_stops_the_partition() -> None:
-    """If the batch below has another CRC, the partition stops with the reason "diverged", and
-    nothing more is appended."""
+    """If the mirror's last batch has another CRC in the source, the partition stops with the reason
+    "diverged", and nothing more is appended."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     action = follower.fetched([header(5, 5, crc=8), header(10, 1)])
     assert isinstance(action, Stop)
@@ -65,8 +65,8 @@ def test_another_crc_below_stops_the_partition() -> None:
 
 
 def test_another_epoch_below_stops_the_partition() -> None:
-    """If the batch below has another leader epoch, the partition stops, although the bytes are the
-    same."""
+    """If the mirror's last batch has another leader epoch in the source, the partition stops,
+    although the bytes are the same."""
     follower = Follower(10, Below.of(header(5, 5, epoch=1)))
     assert isinstance(follower.fetched([header(5, 5, epoch=2)]), Stop)
 
@@ -86,8 +86,8 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
-    """If the batch below has expired in the source, and no later batch has, the mirror goes on, and
-    its status shows the offset at which nothing could be compared."""
+    """If the mirror's last batch has expired in the source, but the source still has every later
+    batch, the mirror goes on. Its status shows the offset at which nothing could be compared."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
     assert follower.position() == 10
@@ -137,8 +137,8 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """After a hole the batch below is compared again. Otherwise the mirror would notice only with
-    the next batch that the source has become another one."""
+    """After a hole, the mirror's last batch before the hole is compared again. Otherwise the mirror
+    would notice only with the next batch that the source has another log."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -150,8 +150,8 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
-    """If the source has expired the batch below a hole, nothing can be compared: the mirror says so
-    and goes on after the hole."""
+    """If the mirror's last batch before a hole has expired in the source, nothing can be compared.
+    The mirror says so and goes on after the hole."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))
@@ -174,8 +174,8 @@ def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
 
 
 def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
-    """If the source's log starts inside the next batch, nothing is missing; but the batch below
-    cannot be compared, and the mirror says so."""
+    """If the source's log starts inside the next batch, nothing is missing. But the mirror's last
+    batch cannot be compared, and the mirror says so."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(10, 6)]) == Unverifiable(10)
@@ -193,8 +193,8 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """If a source answers OFFSET_OUT_OF_RANGE and then grows past the mirror's end, the batch below
-    is still compared, because the source may have another log."""
+    """If a source answers OFFSET_OUT_OF_RANGE and then grows past the mirror's end, the mirror's
+    last batch is still compared, because the source may have another log."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9
@@ -213,8 +213,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """If a write before a gap is refused, the mirror goes back to its end before the gap and
-    fetches the refused batches again, even if the gap is named already."""
+    """If a write before a gap is refused, the mirror goes back to where its log ends without this
+    write, and fetches the refused batches again, even if the gap is named already."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -227,8 +227,9 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
-    """If a batch of the source has a lower leader epoch than the one before, the partition stops.
-    Within one history, epochs only rise, and the broker's recovery would refuse such a log."""
+    """If a batch of the source has a lower leader epoch than the batch before it, the partition
+    stops. Within one history, epochs only rise, and the broker's recovery would refuse such a
+    log."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)

@@ -75,8 +75,8 @@ def test_a_gap_is_named_once() -> None:
 
 
 def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
-    """A range of offsets counts as named if gaps of its partition cover it without a hole, one gap
-    or several."""
+    """A range of offsets counts as named if one gap or several gaps of its partition cover the
+    whole range."""
     named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
     assert gaps.covers(named, 0, 2, 9)
     assert gaps.covers(named, 0, 3, 4)

@@ -198,7 +198,7 @@ def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
 
 def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld) -> None:
     """If the source's topic is deleted and created again, its mirror stops and nothing of the new
-    topic is appended, whatever its offsets."""
+    topic is appended, whatever offsets the new topic has."""
     before = logs.local.batches("dc1.logs")
     logs.source.create("logs")
     fill(logs, 20)
@@ -208,8 +208,9 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
-    """If the source's topic is created again between two rounds, fetches get an error in between,
-    which counts as an interruption. So the batch below is compared, and the partition stops."""
+    """If the source's topic is deleted and created again between two rounds, fetches in between get
+    an error. The error counts as an interruption, so the mirror's last batch is compared, and the
+    partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -237,8 +238,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """If another cluster answers under the source's address, the mirror notices by the cluster id
-    that it is another one, and copies nothing."""
+    """If another cluster answers under the source's address, the mirror notices the other cluster
+    id, and copies nothing."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -302,7 +303,8 @@ def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
 
 
 def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
-    """After a restart the batch below is compared and not written twice, and the mirror goes on."""
+    """After a restart the mirror's last batch is compared and not written twice, and the mirror
+    goes on."""
     logs.start()
     fill(logs, 3)
     logs.round()
@@ -312,7 +314,7 @@ def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
 
 def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
     """If the source's log was cut and refilled with other records under the same topic id, the
-    partition stops and nothing of it is copied."""
+    partition stops and none of the other records is copied."""
     before = logs.local.batches("dc1.logs")
     log = logs.source.log("logs")
     log.cut(0)
@@ -338,7 +340,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
     """If the source lost records and got others before it was asked for its offsets, these offsets
-    look right but prove nothing. So the batch below is compared, and the partition stops."""
+    look right but prove nothing. So the mirror's last batch is compared, and the partition
+    stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -358,8 +361,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
     logs: MirrorWorld,
 ) -> None:
-    """After every lost connection the batch below is compared, even if no fetch was open when the
-    connection ended."""
+    """After every lost connection the mirror's last batch is compared, even if no fetch was open
+    when the connection ended."""
     log = logs.source.log("logs")
     fill(logs, 1)
     logs.client.serve()
@@ -449,8 +452,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """No record after a gap is copied until the gap is written down. Then all of them are
-    copied."""
+    """The mirror copies the records after a gap only when the gap is written down, and then it
+    copies all of them."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -526,8 +529,8 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
-    """If the batch below has expired in the source and nothing else is missing, the mirror goes on,
-    and the status shows that nothing could be compared."""
+    """If the mirror's last batch has expired in the source, but the source still has every later
+    batch, the mirror goes on, and the status shows that nothing could be compared."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -550,8 +553,8 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """Offsets that the source answers after an interruption are ignored, because the mirror had
-    asked for them before the interruption, for another position."""
+    """If the mirror asked for offsets before an interruption, an answer that comes after the
+    interruption is ignored. The mirror had asked for another position than it has then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the source's first offset
@@ -585,7 +588,7 @@ def until_asked(world: MirrorWorld) -> None:
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
     """If two answers for one partition come in one turn, as after a move of its leader, damage in
-    the first one also voids the second."""
+    the first answer also voids the second answer."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")

@@ -30,7 +30,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """Returns all frames that come out, if each piece is received in a turn of its own."""
+    """Receives each piece in a turn of its own; returns all frames that come out."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:
@@ -40,7 +40,7 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
         inbound.keep()
         arena.space()[:] = b"\xee" * len(arena.space())
         arena.reset()
-        arena.space()[:] = b"\xee" * len(arena.space())  # frames of this turn are valid no more
+        arena.space()[:] = b"\xee" * len(arena.space())  # this turn's frames are no longer valid
     return found
 
 
@@ -118,8 +118,8 @@ def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
 
 
 def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
-    """A frame that comes in small pieces is copied once: the rest is received straight into its
-    place."""
+    """A frame that comes in small pieces is copied once. After the first piece, each piece is
+    received directly into the frame's memory."""
     sock = Socket(framed(b"a", b"b" * 1000), [10] + [1] * 2000)
     inbound, arena, used = Inbound(2000), Arena(), 0
     while sock.data:
@@ -134,7 +134,7 @@ def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
 
 
 def test_requests_held_back_are_kept() -> None:
-    """Frames that are not handled in one turn come out in the next ones, in order."""
+    """Frames that are not handled in one turn come out in the next turns, in order."""
     sock, inbound, arena = (
         Socket(framed(*[b"%d" % n for n in range(50)]), []),
         Inbound(100),
@@ -153,8 +153,8 @@ def test_requests_held_back_are_kept() -> None:
 
 
 def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
-    """When more is received after only some of the frames were handled, no frame is lost, not even
-    a partial one, and none comes twice."""
+    """When more is received after only some of the frames were handled, no frame is lost and no
+    frame comes twice. This also holds for a frame of which only a part has come."""
     frames = [b"%d" % n * 50 for n in range(60)]
     sock = Socket(framed(*frames), [1003] * 20)
     inbound, arena, found = Inbound(1000), Arena(1 << 17), []

@@ -143,11 +143,11 @@ def test_a_parked_request_that_fails_at_its_deadline_is_alone(
 
 
 def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one answer of a turn cannot be made, its connection is closed, and the others are
-    answered."""
+    """If one answer of a turn cannot be made, the connection that waits for it is closed, and the
+    other connections are answered."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # its next requests have a known shape
+        assert each.ask(produce_frame(1))  # the broker learns the shape of the next requests
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)
@@ -222,8 +222,9 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """If a parked request holds up so many answers that they fill the connection, the connection
-    does not wake the loop. What its client sends meanwhile is read once the answers are out."""
+    """If a parked request holds up so many answers that they fill the connection, the connection no
+    longer wakes the loop. Requests that its client sends meanwhile are read after the answers have
+    been sent."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

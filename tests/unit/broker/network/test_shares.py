@@ -138,7 +138,7 @@ def test_what_was_overdrawn_is_paid_back() -> None:
 
 
 def test_what_is_sent_counts_while_it_waits() -> None:
-    """A charge to a connection that waits moves it back in the order."""
+    """If a connection is charged while it waits to be served, it moves back in the order."""
     shares = joined("ab")
     shares.charge("a", 100)
     shares.begin_turn()
@@ -165,8 +165,8 @@ def test_coming_anew_for_each_request_gains_nothing() -> None:
 
 
 def test_nobody_who_left_is_served_and_nobody_waits_twice() -> None:
-    """A connection that closes while it waits is not served; one that is reported as ready twice
-    waits once."""
+    """A connection that closes while it waits is not served. A connection that is reported as ready
+    twice waits in one place only."""
     shares = joined("ab")
     shares.wait("a")
     assert len(shares) == 2

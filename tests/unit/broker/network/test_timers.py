@@ -31,8 +31,8 @@ def test_a_cancelled_timer_is_not_called() -> None:
 
 
 def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
-    """A timer that a timer sets for now runs in the next turn, so that the loop still gets to its
-    sockets."""
+    """If a timer sets another timer for the present moment, the new timer runs only in the next
+    turn, so that the loop still gets to its sockets."""
     timers, called = Timers(), []
 
     def again() -> None:

@@ -35,8 +35,8 @@ def world(tmp_path: Path) -> World:
 
 @promise("4 watermark")
 def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
-    """A flush moves the watermark up to what was written when the flush began; a write alone does
-    not."""
+    """A flush moves the watermark up to the end of what was written when the flush began. A write
+    alone does not move the watermark."""
     world.produce(b"a")
     assert world.replica.offset == 0
     world.advance(0.05)
@@ -105,8 +105,8 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
 def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     world: World, number: int
 ) -> None:
-    """A device that fails before the first fsync takes its directory offline as a failed fsync
-    does; the flush is not tried for ever."""
+    """If a device fails before the first fsync, its directory goes offline, just as after a failed
+    fsync. The flush is not tried for ever."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish(NothingSynced(number, "the file of leader epochs"))
@@ -211,7 +211,7 @@ def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
 def test_the_policy(
     unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
 ) -> None:
-    """One flush runs at a time. It begins at once if a request waits, else by flush.messages or by
-    flush.ms."""
+    """One flush runs at a time. If a request waits, the flush begins at once. Otherwise it begins
+    when flush.messages or flush.ms is reached."""
     state = Flushing(unflushed, running, awaited, waited_ms)
     assert must_flush(state, LogConfig()) is expected

@@ -163,7 +163,7 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
     """If a log directory comes back with a partition of a topic that was created again meanwhile,
-    the old partition is set aside and the new one served."""
+    the old partition is set aside, and the new topic's partition is served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()
@@ -275,8 +275,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Added partitions are served even if a catalog that was read before the topic was extended
-    comes in between."""
+    """Partitions that are added to a topic are served, even if an older catalog, without them, is
+    applied before ZooKeeper has answered."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -290,7 +290,7 @@ def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
-    """When its topic is deleted by another broker, a stopped partition is forgotten, and a new
+    """When another broker deletes a topic, its stopped partitions are forgotten here, and a new
     topic of the same name is served."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
@@ -349,8 +349,9 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
-    """A group holds each topic that names it as long as the topic's retention.hold.max.ms says, or
-    else the broker's default. Without a limit the group holds the topic for ever."""
+    """A group holds each topic that names the group. The hold's limit is the topic's
+    retention.hold.max.ms, or the broker's default if the topic sets none. Without a limit the group
+    holds the topic for ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

@@ -10,8 +10,8 @@ MIRRORED = {"mirror.source.topic": "logs", "retention.ms": "5"}
 
 
 def test_some_settings_change_and_the_others_stay() -> None:
-    """Settings are set, deleted, appended to and subtracted from, and the others stay; deleting one
-    that is not set is no error."""
+    """A change sets, deletes, appends to or subtracts from a setting, and the other settings stay.
+    It is no error to delete a setting that is not set."""
     known = {"retention.ms": "5", "retention.hold": "a, b", "segment.ms": "7"}
     changes = [
         Change("retention.ms", SET, "6"),
@@ -46,8 +46,8 @@ def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
     ],
 )
 def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
-    """A change is refused if the setting is unknown, if its value is wrong, if it is appended to
-    and is no list, or if only a mirror writes it. The refusal names the setting."""
+    """A change is refused if the setting is unknown, or its value is wrong, or only a mirror writes
+    the setting. Appending is refused if the setting is no list. The refusal names the setting."""
     with pytest.raises(ConfigRefused, match=change.name.replace(".", r"\.")):
         altered(MIRRORED, [change], {})
 
@@ -61,15 +61,15 @@ def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: list[Change]) -> None:
-    """A change without a value, with an unknown operation, or of a setting named twice is
-    refused."""
+    """A change is refused if it has no value or an unknown operation. Two changes of one setting
+    are refused as well."""
     with pytest.raises(ChangeRefused):
         altered({}, changes, {})
 
 
 def test_replacing_keeps_what_a_mirror_wrote() -> None:
     """Replacing all settings keeps those that a mirror wrote, because without the configs that name
-    its source, it would not be a mirror any more."""
+    its source, the topic would not be a mirror any more."""
     assert replaced(MIRRORED, [("segment.ms", "7")]) == {
         "mirror.source.topic": "logs",
         "segment.ms": "7",

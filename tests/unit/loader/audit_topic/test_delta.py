@@ -1,5 +1,5 @@
-"""The hdfs tier's deltas: however often the loader publishes them, they have the content that the
-manifest has."""
+"""The hdfs tier's deltas: the manifest stores them, so they have the same content however often the
+loader publishes them."""
 
 from __future__ import annotations
 

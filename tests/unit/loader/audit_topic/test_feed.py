@@ -38,8 +38,8 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """For a topic of rejected lines, files are looked up among those that were announced for the
-    topic whose lines were rejected."""
+    """Files are announced for the topic to which their lines go. So the files of `logs.rejected`
+    are looked up among those that were announced for `logs`."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)

@@ -30,7 +30,7 @@ def test_a_partition_never_loaded_begins_at_its_first_offset() -> None:
 
 
 def test_a_partition_goes_on_where_the_last_load_ended() -> None:
-    """The next load takes the offsets from the end of the last load on."""
+    """The next load begins at the offset at which the last load ended."""
     planned = plan.plan_partition("t", Bounds(0, 20, 150), AT_100, [])
     assert (planned.position, planned.first, planned.end, planned.below) == (100, 100, 150, BELOW)
 
@@ -58,8 +58,8 @@ def test_a_named_gap_in_front_is_passed() -> None:
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
-    """A watermark that is lower than the loaded offset stops the partition, because the log must be
-    another one."""
+    """A watermark that is lower than the loaded offset stops the partition, because the partition
+    must have another log."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -99,13 +99,15 @@ def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length
 
 
 def test_the_same_batch_below_is_no_divergence() -> None:
-    """A batch below with the same base offset, CRC and epoch is no divergence."""
+    """If the last batch before the load still has the same base offset, CRC and epoch, the
+    partition has not diverged."""
     assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
 
 
 @pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
 def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
-    """Any difference of the batch below stops the partition by name."""
+    """If the last batch before the load has another base offset, CRC or epoch, the partition stops,
+    and the error names the partition."""
     header = HEADER._replace(**change)
     refused = plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), header)
     assert "t partition 0 has diverged" in refused
@@ -117,8 +119,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
-    """A batch below that is gone, and so cannot be compared, is noted as an empty gap as soon as
-    the load takes a record."""
+    """If the last batch before the load is gone, it cannot be compared. An empty gap notes this as
+    soon as the load takes a record."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)

@@ -47,7 +47,7 @@ def prepared(
 
 
 def test_a_slow_consumer_is_no_silent_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A consumer that writes for minutes between two batches still gets the next one."""
+    """If the loader writes for minutes after one batch, it still gets the next batch."""
     clock, fetcher = prepared(monkeypatch, [[memoryview(b"1")], [], [memoryview(b"2")]])
     batches = fetch.batches(None, TP, 0)  # type: ignore[arg-type]
     assert next(batches) == b"1"

@@ -52,7 +52,7 @@ def test_no_values() -> None:
 )
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alone: bool) -> None:
-    """Each unreadable value gets its reason, beside good values and alone."""
+    """Each unreadable value gets its reason, whether it stands among good values or alone."""
     values = [value] if alone else [datum("a"), value, datum("b")]
     decoded = decode(values)
     at = values.index(value)

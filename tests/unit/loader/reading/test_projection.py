@@ -60,8 +60,8 @@ def test_a_missing_field_takes_its_default() -> None:
 
 
 def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
-    """An invalid default, as imported schemas may have, is an error only for records of writers
-    whose schema lacks the field."""
+    """Imported schemas may have an invalid default. It is an error only for records whose writer's
+    schema lacks the field."""
     reader = record(LINE, field("code", "int", default="five"))
     assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
     writer = record(field("code", "int"), LINE)
@@ -113,8 +113,8 @@ def test_a_row_that_does_not_fit_is_set_apart() -> None:
 def test_a_value_that_a_cast_would_change_is_set_apart(
     written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
 ) -> None:
-    """A value that Arrow casts but that does not cast back is set apart: a double too precise or
-    too large for a float, a 5 as boolean, a number with leading zeros."""
+    """A value is set apart if Arrow casts it, but the cast back gives another value: a double too
+    precise or too large for a float, a 5 as boolean, a number with leading zeros."""
     writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
     assert project(writer, reader, x=values) == ([kept], fitting)
 
@@ -139,14 +139,15 @@ def test_bytes_that_are_no_text_are_set_apart() -> None:
 
 
 def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
-    """A reader's field without default that the writer lacks makes the schemas irreconcilable, and
-    is named."""
+    """If the writer lacks a field for which the reader has no default, the schemas are
+    irreconcilable. The error names the field."""
     with pytest.raises(NotProjectable, match="no field level, which has no default"):
         Projection(record(LINE), record(LINE, field("level", "string")))
 
 
 def test_types_without_a_cast_make_schemas_irreconcilable() -> None:
-    """Types without a cast make the schemas irreconcilable; field and type are named."""
+    """If there is no cast between a field's two types, the schemas are irreconcilable. The error
+    names the field and the writer's type."""
     reader = record(field("line", {"type": "record", "name": "I", "fields": [field("x", "int")]}))
     with pytest.raises(NotProjectable, match="field line was written as string"):
         Projection(record(LINE), reader)
@@ -207,14 +208,15 @@ def test_inside_of_fields_avros_rules_hold(
 
 
 def test_a_union_that_lost_a_member_sets_its_rows_apart() -> None:
-    """Rows whose member the reader's union does not have are set apart, and no others."""
+    """The writer's union may have a member that the reader lacks. Only rows with this member are
+    set apart."""
     writer, reader = record(field("x", ["int", "string"])), record(field("x", "string"))
     values = [{"member0": 5, "member1": None}, {"member0": None, "member1": "a"}]
     assert project(writer, reader, x=values) == ([["a"]], [False, True])
 
 
 def test_unions_of_other_records_are_not_taken_by_number() -> None:
-    """If it is unknown which of the writer's union members became which of the reader's, the
+    """If the members of the writer's union cannot be matched with those of the reader's union, the
     schemas are irreconcilable."""
     a, b = ({"type": "record", "name": n, "fields": [field("x", "int")]} for n in "AB")
     c = {"type": "record", "name": "C", "fields": [field("y", "int")]}
@@ -223,8 +225,8 @@ def test_unions_of_other_records_are_not_taken_by_number() -> None:
 
 
 def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
-    """A number too large in one row's list does not set apart the rows beside it. A value in a list
-    that a cast would change does not fit, either."""
+    """If a list has a number that is too large, only the row of this list is set apart. The same
+    holds for a list with a value that a cast would change."""
     lists = [{"type": "array", "items": kind} for kind in ("long", "int", "double", "float")]
     long, int_, double, float_ = (record(field("x", each)) for each in lists)
     values: list[object] = [[1, 2], [1 << 40], [3], [], [4, 1 << 33], [5]]

@@ -51,7 +51,7 @@ def said_by(epoch: int, number: int = 1) -> Delta:
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """The delta with the agent's counts of these lines, and the seal that the agent sent after
+    """Two messages of the agent: a delta that counts `counted` lines, and the seal that follows
     it."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
@@ -64,7 +64,8 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The verdict on the bucket of all lines; their times lie in one minute."""
+    """The verdict on the one bucket that has all lines, because the times of all lines lie in one
+    minute."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
     return found
@@ -81,9 +82,9 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
-    """An output of 900 rows is removed, 300 records are deleted at the broker, and the rest is
-    loaded again by a clock that was set back an hour. Then the audit counts only these 600 rows and
-    later ones."""
+    """An output of 900 rows is removed, 300 records are deleted at the broker, the loader's clock
+    is set back by an hour, and the other 600 records are loaded again. Then the audit counts only
+    these 600 rows and later ones."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE

@@ -93,8 +93,8 @@ def settings() -> LoaderSettings:
     ("gone", "sentence"), [(False, "bad-0 has no leader now"), (True, "has no partitions now")]
 )
 def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) -> None:
-    """A topic without a leader, or deleted during the look, is a problem of its own and does not
-    stop the others."""
+    """If a topic has no leader, or is deleted while the run looks at the cluster, this is a problem
+    of that topic alone. It does not stop the other topics."""
     session = look(settings(), Client(gone=gone))  # type: ignore[arg-type]
     (good,) = session.topics
     assert (good.name, good.bounds[0].high_watermark) == ("good", 7)
@@ -105,7 +105,7 @@ def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) 
 
 @promise("5 silent leader")
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
-    """A dead leader, which metadata still names, keeps back its own partitions only."""
+    """If metadata still names a dead leader, only the partitions of this leader are kept back."""
     (logs,) = look(settings(), TwoLeaders(1)).topics  # type: ignore[arg-type]
     assert [each.partition for each in logs.bounds] == [0]
     assert logs.away == {1: "dead:9092 did not answer"}

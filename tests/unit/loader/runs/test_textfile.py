@@ -46,8 +46,8 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """Failed runs (one did not finish a topic, another could not begin) record their own status and
-    keep the time of the last success."""
+    """A failed run records its own status and keeps the time of the last success. In this test one
+    run does not finish a topic, and another run cannot begin."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
     said = LastRun.read(path)
@@ -102,7 +102,8 @@ def test_a_damaged_file_is_replaced(path: Path, clock: ManualClock, content: str
 
 
 def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: ManualClock) -> None:
-    """A file that cannot be written fails no run; without a path nothing is written."""
+    """A run does not fail if its metrics file cannot be written. Without a path nothing is
+    written."""
     run(tmp_path / "nowhere" / "x.prom", clock, GOOD)
     run(None, clock, GOOD)
     assert not list(tmp_path.iterdir())
@@ -124,8 +125,8 @@ def test_a_refused_configuration_is_a_run_with_its_status(
 
 
 def test_only_a_run_is_recorded(path: Path, tmp_path: Path) -> None:
-    """`load validate` of a refused configuration records nothing, nor does a run whose
-    configuration cannot be parsed."""
+    """`load validate` records nothing, even if the configuration is refused. A run whose
+    configuration cannot be parsed records nothing, either."""
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics.textfile: {path}\n")
     assert main(["load", "validate", "--config", str(config)]) == 78

@@ -132,8 +132,8 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
-    """A load that fails after another one won is a lost race, because the winner's next start may
-    have deleted what the loser read and wrote."""
+    """A load that fails after another load has won reports only a lost race. The reason is that the
+    winner's next start may have deleted what the loser read and wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())
@@ -142,7 +142,7 @@ def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
 
 
 class Broken(MemoryLoading):
-    """A topic whose batch below cannot be read."""
+    """A topic of which the last batch before the load cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -161,8 +161,8 @@ class Broken(MemoryLoading):
     ],
 )
 def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
-    """A partition whose batch below cannot be read is kept back, because the log may be another
-    one."""
+    """A partition is kept back if the last batch before the load cannot be read, because the
+    partition may have another log."""
     loading = Broken(error)
     loading.write(50)
     assert loading.run().rows == 50
@@ -176,8 +176,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """A log whose batch below has other bytes is not loaded, because the later records may be
-    different ones as well."""
+    """If the last batch before the load has other bytes, the log is not loaded, because its later
+    records may be different as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -193,8 +193,8 @@ def test_a_log_that_is_another_one_is_not_loaded() -> None:
 def test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there(
     start: int, is_compared: bool
 ) -> None:
-    """The batch below is compared as long as one of its records is in the log. Once all its records
-    have expired, an empty gap notes that nothing could be compared."""
+    """The last batch before the load is compared as long as one of the batch's records is in the
+    log. After all its records have expired, an empty gap notes that nothing could be compared."""
     loading = MemoryLoading()
     loading.write(100)
     loading.run(until=50)
@@ -224,8 +224,8 @@ def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
 
 
 def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
-    """A load that only passes a gap reads no batch. It keeps the last batch before the gap, with
-    which the next load compares the log."""
+    """A load that only passes a gap reads no batch. Its manifest keeps the last batch before the
+    gap, so that the next load can compare this batch with the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -245,8 +245,8 @@ def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
-    """A load whose slices lie in a gap reads no batch and keeps the earlier batch below for the
-    next load to compare."""
+    """A load whose slices all lie in a gap reads no batch. Its manifest keeps the last batch before
+    the gap, so that the next load can compare this batch with the log."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -267,8 +267,9 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
-    """A partition that is kept back passes no gap, not even a named one at its position, because
-    the batch below could not be compared. The next load begins at the same offset."""
+    """A partition that is kept back passes no gap, not even a named gap at its position, because
+    the last batch before the load could not be compared. The next load begins at the same
+    offset."""
     below = BatchMark(0, 99, 1, 0)  # the previous load took a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
@@ -306,9 +307,9 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
-    """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, and has the files
-    for which the last load waits. Its ranges go from the first load's start to the last one's
-    end."""
+    """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, and names the files
+    for which the last load waits. Its ranges go from the start of the first load to the end of the
+    last load."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
@@ -332,8 +333,8 @@ def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
 
 
 def test_a_load_says_whose_its_staging_directory_is() -> None:
-    """Before its tasks begin, a load writes its process into the staging directory, so that others
-    can check whether it still runs."""
+    """Before its tasks begin, a load writes the id of its process into the staging directory, so
+    that other loads can check whether the process still runs."""
     loading, seen = MemoryLoading(), []
     loading.write(5)
 
@@ -350,7 +351,8 @@ def test_a_load_says_whose_its_staging_directory_is() -> None:
 
 
 def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
-    """An output takes neither another topic's records nor counts in another bucket size."""
+    """An output refuses records of another topic, and it refuses a load with another bucket
+    size."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()
@@ -430,8 +432,8 @@ def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
 
 
 class Renamed(MemoryStore):
-    """A store that is the same output under another name, such as a mount or another address of its
-    cluster."""
+    """The same output, reached under another name, such as a mount or another address of the
+    store's cluster."""
 
     @property
     def url(self) -> str:

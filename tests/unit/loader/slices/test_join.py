@@ -33,8 +33,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """Only a slice with a record that begins below the marks of the slices before it runs again,
-    with these marks."""
+    """A slice runs again only if one of its records begins below the marks of the slices before it.
+    The second run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -59,8 +59,8 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """A range that ended before an unknown file's record continues if that record proves to be a
-    repeat of one in an earlier slice. Then the slices after it are used as well."""
+    """A range first ends before the record of an unknown file. If this record proves to be a repeat
+    of a record in an earlier slice, the range goes on, and the slices after it are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -72,8 +72,8 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """A slice whose second run gets further and meets new files runs again, until it has run with
-    the marks of all its files."""
+    """If the second run of a slice gets further than the first and meets new files, the slice runs
+    again, until it has run with the marks of all its files."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -83,7 +83,7 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """Slices after one that ended early add no rows, marks or gaps."""
+    """If a slice ends early, the slices after it add no rows, marks or gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3
@@ -92,8 +92,8 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
 
 
 def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
-    """A partition's result has the reason for which its last slice stopped, and the last batch,
-    which the next load compares."""
+    """A partition's result says why its last slice stopped. It also has the last batch that was
+    read, so that the next load can compare this batch."""
     records = [*lines(5), Record(agent=8)]
     (result,) = run_all(pieces(records, 3), {}, runner(records))
     assert (result.end, result.results[0].stop) == (5, None)
@@ -105,16 +105,16 @@ def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -
 
 
 def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
-    """A partition of which nothing can be read has no batch below, and the other partitions are
-    loaded."""
+    """If nothing of a partition can be read, its result has no last batch, and the other partitions
+    are loaded."""
     run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
     unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
     assert (unread.end, unread.below, read.end) == (0, None, 2)
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """The batch below is the last batch that was read, because a slice inside of a gap has no
-    batch."""
+    """A slice inside of a gap has no batch. So the batch below comes from the last slice that has
+    batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

@@ -177,7 +177,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a range ends before the first record of a batch, its batch below is the previous one."""
+    """If a range ends before the first record of a batch, the next load compares the batch before
+    that one."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -328,7 +329,7 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     not be compacted. An error message says so. The records before it are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
-    raw[23:27] = (3).to_bytes(4, "big")  # three records, though its last offset stays 6
+    raw[23:27] = (3).to_bytes(4, "big")  # the batch has three records, but its last offset is 6
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
     store = MemoryStore()
     result = Runner(store, {0: [batches[0], memoryview(raw)]}).one(Slice(0, 0, 7))
@@ -425,8 +426,8 @@ def test_chunks_are_bounded_by_their_batches(
 def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last batch of a finished chunk is kept as the batch below, even when the range ends with
-    that chunk."""
+    """The last batch of a finished chunk is kept for the next load to compare, even if the range
+    ends with that chunk."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])
@@ -444,8 +445,8 @@ def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
 
 
 def test_rows_of_several_schemas_come_in_order() -> None:
-    """Records of two writers' schemas in one chunk are read each by its own schema, and the rows
-    keep their order."""
+    """If one chunk has records of two writer schemas, each record is read by its own schema, and
+    the rows keep the order of the records."""
     wider = (
         '{"type":"record","name":"Log","fields":[{"name":"line","type":"string"},'
         '{"name":"level","type":"string","default":"INFO"}]}'

@@ -28,14 +28,14 @@ def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
     """The next run deletes the directory that a killed run left."""
     killed = Scratch()
     (killed.path / "spilled").write_bytes(b"x")
-    killed.lock.release()  # the kernel does this for a dead process
+    killed.lock.release()  # the kernel releases a dead process's lock
     scratch = Scratch()
     assert not killed.path.exists()
     scratch.close()
 
 
 def test_a_run_that_lives_keeps_its_directory() -> None:
-    """A run does not delete the directory of another one that is still alive."""
+    """A run does not delete the directory of another run that is still alive."""
     first, second = Scratch(), Scratch()
     third = Scratch()
     assert first.path.exists()

@@ -72,8 +72,8 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file whose length is not the manifest's is never moved or deleted, and never taken for one
-    that is in its place already."""
+    """A file whose length differs from the manifest's is never moved or deleted. It does not count
+    as the committed file, even if it has that file's final path."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -152,8 +152,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """If a later load has deleted the loser's staging directory, the loser has lost a race and not
-    failed; nothing is damaged."""
+    """If a later load has deleted the loser's staging directory, the loser reports a lost race, not
+    a failure, because nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -172,8 +172,8 @@ def test_a_lost_answer_is_looked_up(happened: bool) -> None:
 
 
 def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Creating the manifest is tried a limited number of times; then the load ends uncommitted,
-    with a sentence."""
+    """A load tries a limited number of times to create its manifest. Then it ends uncommitted, with
+    an error of one sentence."""
     store = MemoryStore()
     mine = staged(store, manifest())
     monkeypatch.setattr(operations, "perform", _never_created)
@@ -233,7 +233,8 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file of another length is damage. The start fails and names both lengths."""
+    """A committed file whose length differs from the manifest's is damaged. The start fails and
+    names both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())

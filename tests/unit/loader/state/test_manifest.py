@@ -57,8 +57,9 @@ def test_a_damaged_manifest_is_named(damage: object) -> None:
 
 
 def test_a_manifest_of_an_early_build_is_read() -> None:
-    """A manifest of an early build, with its always empty list of removed files, is read. With a
-    file in that list it is refused, because its rows would be uncertain."""
+    """A manifest of an early build has a list of removed files. If this list is empty, the manifest
+    is read. If the list has a file, the manifest is refused, because the file's rows would be
+    uncertain."""
     content = json.loads(WHOLE.to_json())
     early = json.dumps(content | {"removed": []}).encode()
     assert Manifest.from_json(early, "x") == WHOLE

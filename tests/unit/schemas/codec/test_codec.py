@@ -1,5 +1,5 @@
-"""The codec gives the columns that Avro's specification demands, the same ones on each of its
-paths, and refuses bad data."""
+"""The codec gives the columns that Avro's specification demands, and refuses bad data. Each of the
+codec's paths gives the same columns."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: i
 @common
 @given(records(flat=False), st.lists(st.binary(max_size=40), max_size=4))
 def test_no_bytes_break_the_codec(case: tuple[Any, Any], datums: list[bytes]) -> None:
-    """Each of some arbitrary datums is either decoded or refused."""
+    """Every datum, whatever its bytes are, is either decoded or refused."""
     decoded = Codec(case[0]).decode(pa.array(datums, pa.binary()))
     assert decoded.batch.num_rows + len(decoded.refused) == len(datums)
     assert decoded.good.sum() == decoded.batch.num_rows
@@ -286,8 +286,8 @@ def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
 
 
 def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
-    """Bytes that are not UTF-8 refuse their row alone; the reason's type, NotUtf8, tells the
-    agent."""
+    """Bytes that are not UTF-8 refuse their row alone. The reason has the type NotUtf8, so that the
+    agent can tell this reason from others."""
     codec = Codec(record(("line", "string")))
     datums, refused = codec.encode_rows_checked(
         pa.record_batch({"line": pa.array([b"ok", b"\xff\xfe", b"\xc3\xa9"])})
@@ -410,7 +410,8 @@ def test_a_fixed_of_another_size_is_refused() -> None:
 
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
-    """Of a slice, only its own rows are encoded and decoded, on both paths."""
+    """If a batch or an array is a slice, only the slice's rows are encoded or decoded, on both
+    paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {
@@ -477,8 +478,8 @@ def test_schemas_without_columns_are_refused_in_a_sentence(
 
 
 def test_columns_that_multiply_are_refused() -> None:
-    """A schema of forty records, each with two references to the one before it, would have a
-    million million columns, and is refused."""
+    """A schema of forty records in which each record uses the previous record twice would have a
+    million million columns. Such a schema is refused."""
     records = [record(("a", "int")) | {"name": "R0"}]
     records += [
         record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)
@@ -497,8 +498,8 @@ def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
 
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
-    """A type without a namespace that lies inside a type with one is encoded, even if another type
-    has the same name with the namespace."""
+    """A type without a namespace may stand inside a type of the namespace `n`. It is encoded, even
+    if another type has the same name in `n`."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))

@@ -1,4 +1,5 @@
-"""Each known fault of pyruhvro, a young library: a test shows it, and that the codec avoids it.
+"""For each known fault of pyruhvro, a young library, a test shows that pyruhvro has the fault and
+that the codec avoids it.
 
 A test that fails at "pyruhvro still does" is good news, because the codec's check for this fault
 may then be removed.

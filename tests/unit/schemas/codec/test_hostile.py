@@ -129,7 +129,7 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
     """A null takes one byte, and may stand for a record of 500 columns. A few such nulls are read;
-    an array of 1,000 is refused."""
+    an array of 1,000 such nulls is refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
     datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
@@ -139,8 +139,8 @@ def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
 
 
 def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
-    """Schemas up to the nesting limit work, recursive ones are refused, so no datum exhausts the
-    stack."""
+    """Schemas up to the nesting limit work, and recursive schemas are refused, so that no datum
+    exhausts the stack."""
 
     def nested(depth: int) -> dict[str, Any]:
         avro: Any = "long"
@@ -166,8 +166,8 @@ def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
     ],
 )
 def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
-    """Arrays in several blocks (Go's hamba/avro writes sized ones of a hundred) are decoded by
-    columns."""
+    """An array in several blocks is decoded by columns. Go's hamba/avro writes such arrays: its
+    blocks have a hundred items each and give their size."""
     codec = Codec(schema_of(array("long")))
     before = counted("decode", "columns")
     decoded = codec.decode(pa.array([blocks] * 50))

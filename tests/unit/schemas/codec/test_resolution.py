@@ -58,7 +58,8 @@ ADDED = [("int", 7), ("string", "new"), (["null", "long"], None), ("double", 0.5
 
 @st.composite
 def evolved(draw: st.DrawFn) -> tuple[Any, Any, pa.BinaryArray]:
-    """(writer's schema, a schema that it evolved to, datums)."""
+    """(writer's schema, reader's schema, datums); the reader's schema is a changed copy of the
+    writer's."""
     writer, batch = draw(batches(flat=False))
     reader = _mutated(draw, copy.deepcopy(writer))
     return writer, reader, Codec(writer).encode(batch)
@@ -147,8 +148,8 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether a union has both text and bytes: fastavro reads a value of either type as the one
-    that comes first, even if the two schemas are equal."""
+    """Whether a union has both text and bytes. In such a union fastavro reads texts and bytes alike
+    as the type that comes first there, even if writer's and reader's schema are equal."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -162,8 +163,8 @@ def has_text_and_bytes(avro: Any) -> bool:
 def has_numbers_out_of_order(avro: Any) -> bool:
     """Whether a union has numbers that `bare` cannot put into an order that fastavro reads right.
 
-    With float before long, a long stays a long, but an int becomes a float, the first branch that
-    it can be promoted to.
+    If float stands before long, fastavro reads a long as a long. But it reads an int as a float,
+    because float is then the first branch to which an int can be promoted.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]
@@ -347,8 +348,8 @@ def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, w
 
 
 def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
-    """Rows that the reader's schema cannot hold (a null, a symbol, a branch) and invalid datums are
-    refused with index and reason; good rows keep their order."""
+    """Invalid datums are refused with index and reason, and so are rows with a null, a symbol or a
+    branch that the reader's schema does not have. Good rows keep their order."""
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     writer = record(field("n", ["null", "int"]), field("e", enum), field("u", ["int", "string"]))
     reader = record(field("n", "int"), field("e", enum | {"symbols": ["A"]}), field("u", "long"))

@@ -53,7 +53,8 @@ def run(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Run:
-    """Runs a verb of `skidway schemas`, with files of `tmp_path` by their names."""
+    """Runs a verb of `skidway schemas` in the directory `tmp_path`, so that arguments may name its
+    files without a path."""
     monkeypatch.setattr(connection, "RegistryAdministration", lambda url, security: client)
     monkeypatch.chdir(tmp_path)
 

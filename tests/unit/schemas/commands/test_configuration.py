@@ -15,8 +15,8 @@ from support.registry_http import Registry, record
 def test_levels_and_modes_are_shown_set_and_taken_away(
     run: Any, verb: str, first: str, value: str
 ) -> None:
-    """A level or mode is shown, set and removed, for all or for one subject, which the output
-    names."""
+    """A level or mode is shown, set and removed, for all subjects or for one. The output names the
+    subject for which the value is set, or says "all"."""
 
     def shown(*arguments: str) -> tuple[str, str]:
         done = run(verb, *arguments, "--json")
@@ -52,7 +52,8 @@ def test_import_where_schemas_are_needs_force(registry: Registry, run: Any) -> N
 
 
 def test_versions_of_a_subject(registry: Registry, run: Any) -> None:
-    """`versions` lists live versions; with --deleted all of them, marked."""
+    """`versions` lists live versions. With --deleted it also lists deleted versions, and says of
+    each version whether it is deleted."""
     registry.register("s", record(a=None))
     registry.register("s", record(a=None, b=0))
     registry.good("DELETE", "/subjects/s/versions/1")

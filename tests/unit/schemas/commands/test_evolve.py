@@ -86,7 +86,8 @@ def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
 def test_what_was_registered_is_said_though_the_registry_goes_away(
     run: Any, client: RegistryAdministration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the registry goes away between two files, the first one's id is printed, with status 3."""
+    """If the registry goes away after the first of two files, the command prints the first file's
+    id and ends with status 3."""
     real = client.register
 
     def register(subject: str, *more: Any) -> int:

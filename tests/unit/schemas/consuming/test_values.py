@@ -17,7 +17,7 @@ CODEC = Codec(LINE)
 
 
 class Registry:
-    """A registry with the schema 7 alone."""
+    """A registry that has only the schema with the id 7."""
 
     is_away = False
     asked = 0

@@ -77,8 +77,8 @@ def test_a_registry_without_pages_is_read_once(
 
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
-    """READONLY_OVERRIDE shows in every subject, but is dumped only as the global mode. If it were
-    restored as a subject's own mode, nothing would ever remove it there."""
+    """A registry shows the global mode READONLY_OVERRIDE for every subject, but a dump has it only
+    as the global mode. If it were restored as a subject's own mode, it would never be removed."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

@@ -39,8 +39,8 @@ def carried_out(planned: Steps, there: Contents) -> Contents:
 
 
 def without_live_users_of_deleted(wanted: Contents) -> Contents:
-    """Deletes the versions that reference deleted ones, because a registry deletes no version that
-    a live one uses."""
+    """Deletes each version that references a deleted version, because a registry refuses to delete
+    a version that a live version references."""
     for each in list(wanted.versions.values()):
         for reference in each.references:
             target = wanted.versions[reference.subject, reference.version]
@@ -71,8 +71,8 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
-    """If an id has another schema in the registry, the dump is refused; the sentence names both
-    owners, and gives the number of further conflicts."""
+    """If an id has one schema in the dump and another in the registry, the dump is refused. The
+    sentence names the version on either side, and gives the number of further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
         wanted.add(stored("users", number, number))
@@ -84,8 +84,8 @@ def test_another_schema_under_an_id_is_refused_before_anything() -> None:
 
 
 def test_another_id_of_a_version_is_refused() -> None:
-    """A version with another id in the registry is refused, because records with the dump's id
-    would be read with another schema."""
+    """A dump is refused if a version has one id in the dump and another in the registry, because
+    records with the dump's id would then be read with another schema."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1))
     there.add(stored("s", 1, 2))

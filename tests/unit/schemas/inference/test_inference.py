@@ -68,7 +68,7 @@ def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
 
 
 def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
-    """Nested objects are records; in an array's items a field that some items lack is nullable."""
+    """Nested objects are records. If some items of an array lack a field, the field is nullable."""
     found = of({"o": {"a": 1, "t": "2024-01-01T00:00:00Z"}, "l": [{"x": 1}, {"x": 2, "y": "z"}]})
     record = {"type": "record", "name": "Log_o", "fields": [
         {"name": "a", "type": "long"}, {"name": "t", "type": "string"},
@@ -156,7 +156,7 @@ def test_csv_without_names_has_numbered_columns() -> None:
 
 
 def test_a_first_line_that_is_no_csv_is_one_that_does_not_fit() -> None:
-    """If the first line is no CSV, it counts as unfit, and the next one gives the columns."""
+    """If the first line is no CSV, it counts as unfit, and the second line gives the columns."""
     found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=Format.CSV)
     assert (found.lines, found.fitting, found.unfit) == (3, 2, {"not CSV": 1})
 

@@ -65,7 +65,8 @@ def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str)
 def test_an_answer_has_the_type_that_the_client_likes_best(
     registry: Registry, accept: str, kind: str
 ) -> None:
-    """Answers and errors have the client's preferred type; among equals, the registry's own."""
+    """Answers and errors have the media type that the client prefers. If the client likes several
+    types equally, answers and errors have the registry's own type."""
     for path, status in (("/subjects", 200), ("/subjects/none/versions", 404), ("/none", 404)):
         answer = registry.http.get(path, headers={"Accept": accept})
         assert (answer.status_code, answer.headers["content-type"]) == (status, kind)

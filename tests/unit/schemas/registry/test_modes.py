@@ -195,8 +195,8 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client's own id needs the mode IMPORT, and its own version must be the next one. null, 0
-    and -1 mean that the client gives none."""
+    """A client may give an id only in the mode IMPORT. If it gives a version, that must be the next
+    version. An id or version of null, 0 or -1 counts as not given."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1
@@ -225,8 +225,8 @@ def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Regi
 
 
 def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
-    """Unsupported configuration, such as an alias or a group, is refused. If it were ignored,
-    schemas would be accepted that it should keep out."""
+    """Unsupported configuration, such as an alias or a group, is refused. If such configuration
+    were ignored, the registry would accept schemas that the configuration should keep out."""
     for more in ({"alias": "t"}, {"compatibilityGroup": "g"}, {"normalize": True}):
         body = {"compatibility": "FULL", **more}
         assert registry.refused("PUT", "/config/s", body) == (422, 42205)

@@ -45,7 +45,7 @@ def test_one_that_is_larger_than_all_is_not_remembered() -> None:
 
 
 def test_what_is_needed_comes_first_and_once() -> None:
-    """In a diamond of references each schema comes once, after all that it needs."""
+    """In a diamond of references each schema comes once, after all schemas that it needs."""
     bottom = kept(1, record("R1", a=None))
     left, right = kept(2, record("R2", a="R1"), bottom), kept(3, record("R3", a="R1"), bottom)
     top = kept(4, record("R4", a="R2", b="R3", c="R1"), left, right)

@@ -70,8 +70,8 @@ def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
 
 
 def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
-    """A right password is remembered, so that only for a user's first request a hash has to be
-    computed."""
+    """A right password is remembered, so that a hash has to be computed only for a user's first
+    request."""
     users = users_of(tmp_path / "users", ada="x")
     assert not users.remember("ada", "x")
     assert users.check("ada", "x")

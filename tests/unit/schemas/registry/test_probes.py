@@ -56,7 +56,8 @@ def filled(registry: Registry) -> Registry:
     ],
 )
 def test_reads(filled: Registry, path: str, expected: Any) -> None:
-    """Stock clients' reads are answered with all query parameters and headers that they send."""
+    """Stock clients' read requests are answered. The requests have all query parameters and headers
+    that these clients send."""
     assert filled.good("GET", path, headers=CONFLUENT) == expected
 
 

@@ -1,5 +1,5 @@
-"""References: a schema may use the types of others, which cannot be deleted as long as it needs
-them."""
+"""References: a schema may use the types of other schemas. As long as it does so, these other
+schemas cannot be deleted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ TO_PART = reference("Part", "part")
 
 
 def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
-    """A schema may name types of another subject; each description of it has the reference."""
+    """A schema may name types of another subject. Every answer that has the schema also has its
+    reference to that subject."""
     assert registry.register("part", PART) == 1
     assert registry.register("whole", WHOLE, TO_PART) == 2
     for path in ("/schemas/ids/2", "/subjects/whole/versions/latest"):
@@ -55,8 +56,8 @@ def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Reg
 
 
 def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Registry) -> None:
-    """A schema sent with its parts inlined, as serializers do, gets the id of the one with
-    references, and no new version."""
+    """Serializers send a schema with its parts inlined. This spelling gets the id of the registered
+    schema that references these parts, and no new version."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("whole", INLINED) == 2
@@ -100,7 +101,8 @@ def test_compatibility_sees_through_references(registry: Registry) -> None:
 
 
 def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
-    """Deleting a referenced version or its subject gets 42206, until no live version needs it."""
+    """Deleting a referenced version or its subject gets 42206, as long as a live version references
+    it."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/part", "/subjects/part/versions/1"):
@@ -119,7 +121,7 @@ def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
 
 
 def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
-    """After its subject was deleted and made again, the same reference means another schema."""
+    """If a referenced subject is deleted and made again, the reference means another schema."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/whole", "/subjects/part", "/subjects/part?permanent=true"):
@@ -203,8 +205,8 @@ def test_references_survive_a_restart(registry: Registry) -> None:
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns(
     registry: Registry,
 ) -> None:
-    """A deleted version that is referenced stays when its schema is registered again, because
-    readers look it up by subject and version."""
+    """A deleted version that is referenced stays, even when its schema is registered again, because
+    readers look the version up by its subject and number."""
     registry.register("part", PART)
     registry.good("DELETE", "/subjects/part")
     registry.good("PUT", "/mode/whole", {"mode": "IMPORT"})

@@ -51,8 +51,8 @@ def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
 def test_unknown_routes_answer_like_known_ones(
     registry: Registry, method: str, path: str, status: int
 ) -> None:
-    """Unknown routes answer with error_code and message, as known ones do, because clients read
-    these first."""
+    """Unknown routes answer with error_code and message, as known routes do, because clients read
+    these two keys first."""
     assert registry.refused(method, path) == (status, status)
 
 
@@ -155,7 +155,8 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
 def test_a_configuration_without_compatibility_changes_no_level(
     registry: Registry, subject: str, body: dict[str, str]
 ) -> None:
-    """A configuration with a missing or mistyped level changes no level; null removes it."""
+    """A configuration without a level, or with the level under a mistyped key, changes no level. A
+    level of null removes the level that was set."""
     path = f"/config{subject}"
     assert registry.good("PUT", path, body) == {}
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
@@ -178,7 +179,7 @@ def test_what_is_no_level_is_42203(registry: Registry, level: Any) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"mode": None}, {"Mode": "READONLY"}, {"mode": 7}])
 def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any]) -> None:
-    """A request without a mode gets 42204 and changes none."""
+    """A request without a mode gets 42204 and changes no mode."""
     for path in ("/mode", "/mode/s"):
         assert registry.refused("PUT", path, body) == (422, 42204)
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
@@ -402,7 +403,7 @@ def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> Non
     ],
 )
 def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
-    """Anything but 1 to 2^31-1, latest and -1 as a version gets 42202."""
+    """A version must be 1 to 2^31-1, latest or -1; any other version gets 42202."""
     registry.register("s", A)
     assert registry.refused("GET", f"/subjects/s/versions/{version}") == (422, 42202)
 
@@ -547,8 +548,8 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
-    """A property or default that is nested so deeply that it would exhaust its readers' stack gets
-    an error that clients do not retry."""
+    """If a property or default is nested too deeply for the stack of its readers, the schema is
+    refused with an error that clients do not retry."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'
@@ -576,8 +577,8 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
-    """A query for deleted versions alone is understood under both names of its parameter:
-    deletedOnly, the server's, and deleted_only, that of the Python client."""
+    """A query can ask for deleted versions alone. The parameter has two names, which both work: the
+    server calls it deletedOnly, and the Python client calls it deleted_only."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

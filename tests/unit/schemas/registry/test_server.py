@@ -15,7 +15,8 @@ from skidway.schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protoco
 
 
 class Timers:
-    """Stands in for the event loop: what it was asked to call later, and when."""
+    """Stands in for the event loop; keeps the calls that it is asked to make later, with their
+    delays."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[float, Callable[..., None], Any]] = []

@@ -244,8 +244,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If another registry goes on from a backup of the log, a registry notices that, because an
-    entry that it has read has another content."""
+    """If the log is restored from a backup and another registry then writes to it, a registry that
+    knows the lost entries notices: an entry that it has read has other content."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -253,7 +253,7 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
     del shared.contents[2:]
     _, other = store_on(shared)
     assert register(other, "b", 7) == 3
-    assert register(other, "a", 8) == 4  # the next id that the first registry expects
+    assert register(other, "a", 8) == 4  # 4 is the next id that `store` expects, too
     with pytest.raises(Refusal, match="was set back"):
         register(store, "a", 7)
 

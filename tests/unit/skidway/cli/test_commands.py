@@ -85,7 +85,7 @@ def test_an_output_that_is_closed_is_no_mistake_of_ours(monkeypatch: pytest.Monk
     """A command whose standard output is closed (`>&-`) ends with status 0."""
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["fake", "print"]) == 0
-    sys.stdout.close()  # closes the stream that replaced the missing one
+    sys.stdout.close()  # `main` had put a new stream in place of the missing one
 
 
 def test_verb_gets_its_options_and_gives_its_status() -> None:

@@ -8,7 +8,8 @@ from skidway.cli import output
 
 
 def test_table_aligns_columns() -> None:
-    """Numbers are aligned right with commas between thousands, texts left; null is a dash."""
+    """Numbers are aligned right and have commas between thousands. Texts are aligned left. Null is
+    shown as a dash."""
     rows = [
         {"topic": "hdfs-logs", "records": 1234567, "complete": True, "why": None},
         {"topic": "x", "records": 5, "complete": False, "why": ["a", "b"]},
@@ -45,7 +46,8 @@ def test_progress_line_tells_how_far_it_is() -> None:
 def test_progress_without_terminal_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A log file gets few progress lines and no control characters, but always the last one."""
+    """A log file gets few progress lines, but always the last progress line, and no control
+    characters."""
     with output.Progress("loading", 1000, plain_every_s=3600) as progress:
         for done in range(0, 1001, 10):
             progress.show(done)

@@ -17,8 +17,8 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
-    """A line is returned once it is whole, however reads cut it. The last line is returned even
-    without an LF."""
+    """A line is returned as soon as it is whole, however many reads it takes. The last line is
+    returned even without an LF."""
     reader, writer = pipe
     source = Input(reader)
     assert source.wake == (reader,)

@@ -45,8 +45,8 @@ def test_the_environment_is_over_the_profile(home: Path) -> None:
 
 
 def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> None:
-    """SKIDWAY_PROFILE names another file, which must exist; if it is empty, no profile is read. An
-    unknown key is refused, and the error names the nearest known key."""
+    """SKIDWAY_PROFILE names another file, which must exist. If the variable is empty, no profile is
+    read. An unknown key is refused, and the error names the nearest known key."""
     other = tmp_path / "other.yml"
     other.write_text("bootstrap.servers: other:1\n")
     assert profile.read({"SKIDWAY_PROFILE": str(other)}).bootstrap_servers == "other:1"

@@ -33,7 +33,8 @@ def test_records_begin_at_the_position() -> None:
 
 
 def test_columns_hold_what_records_hold() -> None:
-    """A table has the rows that the records have, always in one schema; without rows it is None."""
+    """A chunk's table has a row for each record, and the schema is always the same. If there is no
+    record, the table is None."""
     table = chunk(11).table()
     assert table is not None
     assert table.schema == SCHEMA

@@ -88,8 +88,8 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """If a claim was not answered, and the partition is then assigned to another member, our owner
-    node is removed."""
+    """If a member's claim was not answered, and the partition is then assigned to another member,
+    the first member removes the owner node that its claim may have created."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)
     found.unanswered(Claim(P1), 1.0)
@@ -111,8 +111,8 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
 
 
 def test_looks_again_without_a_watch() -> None:
-    """Even if no watch fires, a member looks at the group again once in a while, and each member
-    does so at another time."""
+    """Even if no watch fires, a member looks at the group from time to time. Different members do
+    so at different times."""
     found = owning()
     assert found.next_step(1.0 + 0.9 * 60 - 1) is None
     assert found.next_step(1.0 + 1.1 * 60) == Look()

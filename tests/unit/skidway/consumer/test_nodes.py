@@ -67,7 +67,7 @@ def test_registrations_name_readers() -> None:
 
 
 def test_names_of_groups() -> None:
-    """A group whose name cannot be a node's is refused with a sentence."""
+    """A group name that cannot be the name of a node is refused with a sentence."""
     assert nodes.check_group("a.b-c_1") == "a.b-c_1"
     for name in ("", ".", "..", "a/b", "a b", "ä", "x" * 250):
         with pytest.raises(UsageError):

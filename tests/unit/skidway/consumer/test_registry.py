@@ -19,7 +19,7 @@ OFFSET = group_nodes.offset_path("g", TP)
 
 
 def unseen(_: object) -> None:
-    """A watch whose call nobody waits for."""
+    """A watch that does nothing when it is called."""
 
 
 class Member:

@@ -61,7 +61,7 @@ class World:
         return Stream(reader, timeout_ms=None)
 
     def leave(self, stream: Stream, *, done: bool = False) -> None:
-        """Closes the stream as a closed consumer does."""
+        """Closes the stream and all registrations, as closing a consumer does."""
         stream.close(done=done)
         for registration in self.registrations:
             registration.close()
@@ -126,8 +126,8 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
-    """Without a committed offset "none" raises an error that says what to do. Once an offset is
-    set, the same member can go on."""
+    """If auto_offset_reset is "none" and there is no committed offset, the consumer raises an error
+    that says what to do. As soon as an offset is set, the same member can go on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)

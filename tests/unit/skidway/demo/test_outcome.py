@@ -116,7 +116,8 @@ def test_lines_are_compared_by_topic() -> None:
 
 
 def test_paths_are_shown_as_one_types_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path below the current directory is shown relative to it; others and URLs are unchanged."""
+    """A path below the current directory is shown relative to that directory. Other paths, and
+    URLs, are shown unchanged."""
     monkeypatch.chdir(tmp_path)
     assert summary.shown(tmp_path / "skidway-demo" / "hdfs") == "skidway-demo/hdfs"
     assert summary.shown("/usr/bin/python3") == "/usr/bin/python3"

@@ -127,7 +127,8 @@ def test_unknown_codec_is_corrupt() -> None:
 
 
 def test_counts_must_fit_the_offsets() -> None:
-    """More records than offsets are corrupt; fewer are legal, as after compaction."""
+    """A batch with more records than offsets is corrupt. A batch with fewer records than offsets is
+    legal, because compaction leaves such batches."""
     sealed = batch.seal(encoded())
     header = batch.read_header(sealed)
     batch.check(sealed, 0, header._replace(count=0))

@@ -237,7 +237,7 @@ def test_many_records() -> None:
 
 
 def test_sliced_arrays_are_encoded() -> None:
-    """Sliced columns are encoded with their own rows only."""
+    """If a column is a slice of a longer column, only the slice's rows are encoded."""
     values = pa.array([b"no", b"one", None, b"three", b"no"], pa.binary()).slice(1, 3)
     keys = pa.array([b"x", None, b"k", b"l", b"x"], pa.binary()).slice(1, 3)
     raw = seal(encode(values, np.arange(3, dtype=np.int64), keys=keys, codec=Codec.NONE))
@@ -322,7 +322,8 @@ def test_bad_columns_are_refused() -> None:
     spread=st.sampled_from([0, 1, 2**62]),
 )
 def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) -> None:
-    """Each batch between two cuts stays within the limit unless it is one row that exceeds it."""
+    """Each batch between two cuts stays within the limit, except a batch of a single row that is
+    itself over the limit."""
     ends = cuts(np.array(sizes, np.int64), limit)
     assert ends == sorted(set(ends))
     assert (ends[-1] if ends else 0) == len(sizes)

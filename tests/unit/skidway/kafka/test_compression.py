@@ -44,7 +44,7 @@ def test_uncompressed_has_the_limit_too() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_cut_data_is_corrupt(codec: Codec) -> None:
-    """Data cut off anywhere is corrupt, never a shorter result."""
+    """Data that is cut off anywhere is refused as corrupt. It never gives a shorter result."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
     if codec is Codec.SNAPPY:  # xerial has no end mark, so a cut between blocks is not noticed

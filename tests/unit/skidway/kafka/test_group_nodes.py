@@ -12,7 +12,8 @@ from skidway.kafka.types import TopicPartition
 
 @given(st.text(min_size=1, max_size=40))
 def test_every_group_has_a_node_of_its_own(group: str) -> None:
-    """Every group has a node directly below /consumers, whose name gives the group back."""
+    """Every group has a node directly below /consumers. The group's name can be computed from the
+    node's name."""
     path = group_nodes.group_path(group)
     above, _, name = path.rpartition("/")
     assert above == group_nodes.CONSUMERS
@@ -22,7 +23,7 @@ def test_every_group_has_a_node_of_its_own(group: str) -> None:
 
 
 def test_plain_names_are_kafkas() -> None:
-    """Plain groups have the paths of Kafka 0.8."""
+    """A group with a plain name has the same paths as in Kafka 0.8."""
     path = group_nodes.offset_path("my-group.1", TopicPartition("logs", 3))
     assert path == "/consumers/my-group.1/offsets/logs/3"
 

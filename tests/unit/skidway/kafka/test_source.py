@@ -39,8 +39,8 @@ class OneCluster:
 
 
 def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
-    """A mirror's config names its source with both ids; other topics are their own source, missing
-    ones have none."""
+    """A mirror topic's config gives the cluster and topic of its source, with both names and ids.
+    Any other topic is its own source. A missing topic has no source."""
     topics = ["plain", "dc1.logs", "old", "none"]
     found = sources_of(OneCluster(), topics, "offline")  # type: ignore[arg-type]
     assert found == {

@@ -59,8 +59,8 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 
 
 def test_futures_tell_each_offset() -> None:
-    """A set's future ends with its last batch. It has each message's offset or, if a batch fails,
-    that batch's error."""
+    """A set's future is done when the last of the set's batches is done. The future has each
+    message's offset or, if a batch failed, that batch's error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)
     first, second = PendingBatch(P0, 0.0), PendingBatch(P1, 0.0)

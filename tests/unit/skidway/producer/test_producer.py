@@ -53,8 +53,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("known")
 def test_a_full_buffer_holds_senders_back() -> None:
-    """A sender gets BufferFull after max_block_ms; close fails the messages that are still
-    buffered, and raises an error that says so."""
+    """If the buffer is full, a sender gets BufferFull after max_block_ms. If messages are still
+    buffered at the end of close, they fail, and close raises an error that says so."""
     producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
     try:
         first = producer.send("t", bytes(800))
@@ -153,8 +153,8 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after close writes to no descriptor, because the number of the closed one may belong
-    to another file by then."""
+    """A flush after close writes to no descriptor, because the closed descriptor's number may by
+    then belong to another file."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()
@@ -238,7 +238,8 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
-    """If two threads fail parts of a set while a third abandons it, its future ends just once."""
+    """A set's future ends just once, even if two threads fail parts of the set while a third
+    thread abandons the set."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

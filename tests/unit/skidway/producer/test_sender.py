@@ -15,7 +15,7 @@ TP = TopicPartition("t", 0)
 
 
 class Waiting:
-    """Batches that wait to be sent, and the sending of each set of messages."""
+    """Batches that wait to be sent, and the Sending object of each set of messages."""
 
     def __init__(self, *sizes: int) -> None:
         self.batches: list[PendingBatch] = []

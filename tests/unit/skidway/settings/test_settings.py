@@ -230,7 +230,7 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """A --config that is missing, a directory or not UTF-8 is refused by name."""
+    """If the file of --config is missing, is a directory or is not UTF-8, the error names it."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
@@ -282,8 +282,8 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """A refused combination of settings is reported with the file's name and, if it is in an item
-    of a list, with the item's line."""
+    """A refused combination of settings is reported with the file's name. If the settings are in an
+    item of a list, the item's line is reported too."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"
@@ -291,7 +291,7 @@ def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_documented_lists_every_key_with_nested_ones() -> None:
-    """The documentation has each key once, nested keys included, as a file spells it."""
+    """The documentation has each key once, spelt as in a file. Nested keys are included."""
     docs = {doc.key: doc for doc in documented(Agent)}
     assert docs["state.dir"].default is REQUIRED
     assert docs["state.dir"].required
@@ -302,7 +302,7 @@ def test_documented_lists_every_key_with_nested_ones() -> None:
 
 
 def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
-    """If every default in the example is made active, it still loads to the defaults."""
+    """If every default in the example is made active, the example still loads to the defaults."""
     loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
     plain = load(Agent, None, ["state.dir=/var/lib/x"])
     assert loaded == plain
@@ -380,8 +380,8 @@ class Bare:
 
 @pytest.mark.parametrize("cls", [Twice, Unsupported, Bare])
 def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) -> None:
-    """A class with a key twice, an unsupported type or a field that is no setting raises TypeError
-    at its first use."""
+    """The first load of a settings class raises TypeError if the class has the same key twice, a
+    type that is not supported, or a field that is no setting."""
     with pytest.raises(TypeError):
         load(cls, None)
 

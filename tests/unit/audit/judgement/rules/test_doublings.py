@@ -228,8 +228,8 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
-    """If a whole fleet lost its states, agents are compared only with those of the same host,
-    because only these can have read the same file."""
+    """If a whole fleet lost its states, an agent is compared only with agents of the same host,
+    because only agents of one host can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -259,16 +259,16 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """A new id of an equal file, for example when each rotation writes the same header into one
-    inode, causes a doubt only about what is counted up to the next seal."""
+    """An equal file may get a new id, for example if each rotation writes the same header into one
+    inode. The new id causes a doubt only about what is counted up to the next seal."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """Returns the messages. In each announcement among them, the inode has this birth, and the
-    other changes are made."""
+    """Returns the messages. Each announcement among them gets the birth `born_ns` and the values of
+    `others`."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
         for x in said

@@ -30,7 +30,7 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""A good bucket of a topic that nobody mirrors, so that nobody loads it."""
+"""A good bucket of a topic that nobody mirrors and that, therefore, nobody loads."""
 
 
 @promise("6 missing tier")
@@ -60,8 +60,9 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
-    """Exemptions match whole names with the cluster. Any other topic must be in every tier;
-    otherwise a topic that should be mirrored, and is not, would be called complete."""
+    """An exemption must match the whole name of a topic with its cluster. Any other topic must be
+    in every tier; otherwise a topic that should be mirrored, and is not, would be called complete.
+    """
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert found.status is Status.INCOMPLETE
@@ -147,9 +148,9 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal no message says how many records there were. Then records that only a retired
-    counter has count as missing in the active places, even if another retired place lacks them,
-    too."""
+    """Without a seal no message says how many records there were. If only a retired counter has
+    some records, these records count as missing in the active places, even if another retired place
+    lacks them, too."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]

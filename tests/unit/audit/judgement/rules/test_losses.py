@@ -45,8 +45,7 @@ def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
 
 @promise("6 losses")
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
-    """A loss with a range of event times leaves the buckets that are earlier or later than that
-    range complete."""
+    """If a loss has a range of event times, buckets before and after that range stay complete."""
     for there in (START - 2 * SIZE, START + 2 * SIZE):
         elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
         messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
@@ -106,8 +105,8 @@ def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
 def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
     until: int, declared: int
 ) -> None:
-    """A loss reaches up to the time of its declaration, or to that of the last seal if the clock
-    was set back since."""
+    """A loss reaches up to the time of its declaration. If the clock was set back after the last
+    seal, the loss reaches up to the time of that seal."""
     lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
     messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.LOST

@@ -93,8 +93,8 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """If two copies of an agent run, the buckets that were sealed before the number with two
-    contents stay complete, unless a copy touched them."""
+    """Two copies of an agent send different messages with the same number. Buckets that were sealed
+    before that number stay complete, unless a copy touched them."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -106,8 +106,9 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If copies of an agent run, a seal by a clock ahead of ours proves only up to the moment when
-    we took it. That holds even if a retired host's last word makes a later seal unnecessary."""
+    """If copies of an agent run and a seal's clock is ahead of ours, the seal proves buckets only
+    up to the moment when we took it. That holds even if a retired host's last word makes a later
+    seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -170,8 +171,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """A bucket stays complete if only those messages expired that were sent too early to touch
-    it."""
+    """If messages expired, a bucket still stays complete if all of them were sent too early to
+    touch it."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

@@ -158,9 +158,9 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """A counter's late beginning or gap touches buckets only as far ahead as event times can be. It
-    touches no bucket if a higher epoch of the counter replaces these counts, or if the counter is
-    retired."""
+    """A counter's late beginning or gap touches buckets only as far ahead as event times can be. If
+    a higher epoch of the counter counts everything again, or if the counter is retired, it touches
+    no bucket."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))

@@ -51,7 +51,7 @@ def client() -> Iterator[PartlyThere]:
 def test_a_dead_broker_that_is_still_listed_hides_no_settings(
     client: PartlyThere, dead: set[int], who: int
 ) -> None:
-    """If a listed broker is dead, the client asks another one for the settings."""
+    """If a listed broker is dead, the client asks another broker for the settings."""
     client.dead = frozenset(dead)
     assert client.broker_configs() == {"cluster.name": f"told by {who}"}
 

@@ -30,7 +30,8 @@ from skidway.kafka.types import TopicPartition
     ],
 )
 def test_bootstrap_servers(text: str, addresses: list[tuple[str, int]]) -> None:
-    """Addresses are HOST:PORT with commas between, IPv6 in brackets; the default port is 9092."""
+    """Addresses are HOST:PORT, separated by commas. IPv6 addresses are in brackets, and the default
+    port is 9092."""
     assert list(parse_bootstrap(text)) == addresses
 
 
@@ -74,7 +75,8 @@ def test_leaders_are_found() -> None:
 
 
 def test_partitions_with_holes_are_not_believed() -> None:
-    """A topic whose partitions are not numbered 0, 1, 2 ... counts as one without partitions."""
+    """If a topic's partitions are not numbered 0, 1, 2 ..., the topic counts as one without
+    partitions."""
     assert cluster_of(response(partition(0, 3), partition(2, 3))).topics["t"].partitions == ()
     assert cluster_of(response(partition(0, 3), partition(0, 3))).topics["t"].partitions == ()
 

@@ -208,7 +208,7 @@ def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
 
 
 def test_deadlines(connection: Connection, peer: Peer) -> None:
-    """The next deadline is the earliest of all open calls and of the negotiation."""
+    """The next deadline is the earliest among those of the open calls and of the negotiation."""
     assert connection.next_deadline == 30.0
     connection.submit(1, metadata_call(None), 20.0)
     assert connection.next_deadline == 20.0

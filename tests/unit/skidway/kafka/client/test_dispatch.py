@@ -79,8 +79,8 @@ def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
 
 
 def test_requests_are_bounded_in_bytes_and_number() -> None:
-    """A request exceeds its limit only if a single batch is larger than that. A leader has at most
-    five open requests."""
+    """A request exceeds its size limit only if it has a single batch that is larger than the limit.
+    A leader has at most five open requests."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in range(12):
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX // 3), number)
@@ -97,7 +97,8 @@ def test_requests_are_bounded_in_bytes_and_number() -> None:
 
 
 def test_five_in_flight_after_the_first() -> None:
-    """A partition's batches pipeline over several requests once its producer is known."""
+    """After the broker has acknowledged a partition's first batch, the partition's next batches go
+    in up to five open requests."""
     dispatch = make()
     for number in range(8):
         dispatch.add(tp(0), batch(), number)

@@ -57,7 +57,8 @@ def test_batches_on_one_connection_are_unbroken() -> None:
 
 
 def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
-    """A new connection breaks the sequence of batches, even if no fetch was lost in between."""
+    """After a change of connection the next batch does not count as unbroken, even if no fetch was
+    lost in between."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     assert give(fetching, plan(fetching), None, ended=1) == []
@@ -96,7 +97,7 @@ class Watcher:
 
 
 def test_a_loop_that_stood_still_is_an_interruption() -> None:
-    """If the loop stood still for long, that is an interruption, because the topic may have changed
+    """A long standstill of the loop is an interruption, because the topic may have changed
     meanwhile."""
     clock = ManualClock()
     client = LoopClient("127.0.0.1:1", Watcher(), clock=clock)
@@ -112,8 +113,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """An interruption of all partitions breaks the sequence of batches of each, even on the same
-    connection."""
+    """After an interruption of all partitions, no partition's next batch counts as unbroken, even
+    on the same connection."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")
@@ -122,8 +123,8 @@ def test_an_interruption_of_all_breaks_every_partition() -> None:
 
 
 def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
-    """The next fetch of thousands of partitions waits a little, unless the last answer was
-    large."""
+    """If a client reads thousands of partitions, its next fetch waits a little, unless the last
+    answer was large."""
     fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
     tps = [TopicPartition("t", number) for number in range(2_000)]
     for tp in tps:

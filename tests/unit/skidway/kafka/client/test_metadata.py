@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class ScriptedSession(ClientSession):
-    """A session that notes what is submitted; the test answers."""
+    """A session that keeps the requests that are submitted. The test answers them."""
 
     def __init__(self) -> None:
         super().__init__(client_id="me", request_timeout_s=30, random=lambda: 0.5)
@@ -71,8 +71,8 @@ def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: Scripte
 def test_a_leader_is_looked_up_and_never_created(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """When a partition's leader is first looked up, the request names its topic, and does not let
-    the broker create it."""
+    """When a partition's leader is first looked up, the request names the partition's topic, and
+    does not let the broker create the topic."""
     assert metadata.leader(LOGS) is None
     metadata.advance(session, 1.0)
     metadata.advance(session, 1.0)

@@ -67,7 +67,7 @@ class Driver:
         return self.box.answer(entry, code, offset, None, self.now, self.wall)
 
     def begin(self, *tokens: int) -> list[OutboxEntry]:
-        """Has a first batch acknowledged, and then sends these batches."""
+        """Has a first batch acknowledged, and then sends one batch for each of `tokens`."""
         self.add(0)
         [first] = self.send()
         self.answer(first)
@@ -111,7 +111,8 @@ def test_sequences_count_records() -> None:
 
 
 def test_a_retry_is_the_same_bytes() -> None:
-    """After a lost connection the same batches go again, header included; the first goes alone."""
+    """After a lost connection the same batches are sent again with the same headers. The first of
+    them is sent alone."""
     driver = Driver()
     entries = driver.begin(1, 2, 3)
     before = [entry.header for entry in entries]
@@ -283,8 +284,8 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """A batch refused for good is returned with its error, once the batches before it are resolved.
-    The batches after it are returned as drained."""
+    """A batch that is refused for good is returned with its error, after the batches before it have
+    been resolved. The batches after it are returned as drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -329,8 +330,8 @@ def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
 
 
 def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
-    """If a second drain begins while batches of the first one wait to be returned, all of them are
-    still returned."""
+    """If a second drain begins while batches of the first drain wait to be returned, the batches of
+    both drains are returned."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.answer(two, 87)
@@ -374,7 +375,8 @@ def test_everything_else_is_tried_again(code: int) -> None:
 
 
 def test_without_idempotence_there_are_no_sequences() -> None:
-    """Without idempotence, producer id and sequence are -1, and error 45 is retried like others."""
+    """Without idempotence, producer id and sequence are -1, and error 45 is retried like other
+    errors."""
     driver = Driver(idempotent=False, max_in_flight=3)
     driver.add(*range(5))
     entries = driver.send()

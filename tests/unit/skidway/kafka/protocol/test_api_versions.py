@@ -18,7 +18,8 @@ RANGES = {ApiKey.FETCH: VersionRange(4, 12), ApiKey.API_VERSIONS: VersionRange(0
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_answer(version: int) -> None:
-    """The answer lists the versions that were registered, in every version."""
+    """The answer lists the versions of each API that the broker offers, whatever version the answer
+    itself has."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), version)
     assert response.error_code == ErrorCode.NONE
     assert response.ranges() == RANGES
@@ -26,7 +27,8 @@ def test_answer(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 5, 99, -1])
 def test_unsupported_version(version: int) -> None:
-    """An unknown version gets error 35 in version 0, with the range for ApiVersions itself."""
+    """A request in an unknown version gets an answer in version 0, with error 35 and the versions
+    in which ApiVersions itself is supported."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert response.ranges()[ApiKey.API_VERSIONS] == VersionRange(0, 3)

@@ -52,7 +52,7 @@ def test_offered() -> None:
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
-    """librdkafka 2.6.0 always sends Fetch 12; older versions of it do without some codecs if the
+    """librdkafka 2.6.0 always sends Fetch 12. Older versions of librdkafka use fewer codecs if the
     broker does not offer Produce 0."""
     assert ApiKey.FETCH.broker.highest == 12
     assert ApiKey.PRODUCE.broker.lowest == 0

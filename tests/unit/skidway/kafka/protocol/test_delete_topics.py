@@ -19,8 +19,8 @@ def test_by_name(version: int) -> None:
 
 
 def test_the_other_versions_field() -> None:
-    """If names are given in a field that the version lacks, the message is refused, and the names
-    are not left out."""
+    """If names are given in a field that the version lacks, the message is refused. It is not
+    written without the names."""
     with pytest.raises(UnsupportedVersion, match="topic_names"):
         encode(DeleteTopicsRequest(topic_names=("a",)), 6)
     with pytest.raises(UnsupportedVersion, match="topics"):

@@ -40,7 +40,7 @@ class File:
 
 
 def joined(pieces: Sequence[Piece]) -> bytes:
-    """The bytes that go over the wire; a file's bytes are F."""
+    """The bytes that go over the wire, with an "F" for each byte that comes from a file."""
     return b"".join(
         b"F" * len(piece) if isinstance(piece, FileSlice) else piece for piece in pieces
     )
@@ -163,8 +163,8 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
-    """A request written by hand is read back the same, by the hand-written parser and by the
-    table."""
+    """A request that the hand-written code writes is read back the same, by the hand-written parser
+    and by the table."""
     meant = flat(data.draw(messages(FetchRequest, version)))
     frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -274,7 +274,8 @@ def test_what_a_version_cannot_say() -> None:
 
 
 def test_partitions_are_bounded() -> None:
-    """A request for more partitions than REQUEST_ELEMENTS_MAX over all topics is refused."""
+    """A request is refused if its topics together have more than REQUEST_ELEMENTS_MAX
+    partitions."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + struct.pack(">i", 2)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(16 * each)
@@ -286,7 +287,8 @@ def test_partitions_are_bounded() -> None:
     ("version", "least"), [(4, b"\0\0\0\0\0\0"), (9, b"\0\0\0\0\0\0"), (12, b"\1\1\0")]
 )
 def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
-    """A request with more topics than REQUEST_ELEMENTS_MAX is refused, even if they are empty."""
+    """A request with more than REQUEST_ELEMENTS_MAX topics is refused, even if the topics are
+    empty."""
     count = bytearray()
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8 if version >= 7 else 0)
     if version >= 12:
@@ -300,7 +302,8 @@ def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
 
 
 def test_forgotten_partitions_are_bounded() -> None:
-    """A request to forget more partitions than REQUEST_ELEMENTS_MAX over all topics is refused."""
+    """A request is refused if it asks to forget more than REQUEST_ELEMENTS_MAX partitions in all
+    topics together."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8) + struct.pack(">i", 0)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(4 * each)

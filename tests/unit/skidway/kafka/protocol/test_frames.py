@@ -1,5 +1,5 @@
 """Frames are cut from any stream of bytes, and their size is limited. The header of a request or
-response is that of its version."""
+response has the form that belongs to the message's version."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_own_frames_stay_valid() -> None:
 
 
 def test_large_frames_are_received_in_place() -> None:
-    """The rest of a frame is received directly into its buffer, and nothing beyond it."""
+    """The rest of a frame is received directly into the frame's buffer. No byte of the next frame
+    is received with it."""
     reader = FrameReader(eager_bytes=1 << 20)
     beginning = framed(bytes(1000_000))[:500]
     reader.space()[:500] = beginning
@@ -111,7 +112,8 @@ def test_refused_lengths(start: bytes, said: str, most: int) -> None:
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    """A frame as long as the limit is accepted; the four bytes of its length are not included."""
+    """A frame as long as the limit is accepted. The four bytes that hold its length do not
+    count."""
     assert feed(FrameReader(1000), framed(bytes(1000)), 5000) == [bytes(1000)]
 
 
@@ -143,7 +145,8 @@ REQUEST_HEADER_2 = wire("""
 
 @pytest.mark.parametrize(("version", "head"), [(8, REQUEST_HEADER_1), (9, REQUEST_HEADER_2)])
 def test_request_header(version: int, head: bytes) -> None:
-    """The client id is a legacy string in both request headers; the flexible header has tags."""
+    """Both forms of the request header have the client id as a legacy string. Only the flexible
+    form has tags."""
     frame = request_frame(ApiKey.METADATA, version, 7, "me", b"body")
     assert frame == struct.pack(">i", len(head) + 4) + head + b"body"
     header, body = read_request_header(memoryview(frame)[4:])

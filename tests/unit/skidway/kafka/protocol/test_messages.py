@@ -122,7 +122,8 @@ def test_unknown_tags_within_structures() -> None:
 
 
 def test_tag_cannot_reach_beyond_itself() -> None:
-    """A tagged field that claims more bytes than its size is refused."""
+    """A tagged field is refused if its content is longer or shorter than the size that the field
+    gives."""
     fine = encode(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1, topics=()), 12)
     with pytest.raises(Truncated):
         decode(FetchRequest, fine[:-1] + wire("01 00 02 05 61"), 12)
@@ -196,8 +197,8 @@ def test_null_where_a_version_has_it() -> None:
 
 
 def test_absent_fields() -> None:
-    """A field that a version lacks takes its default when it is read. When it is written, a value
-    that must not be lost is refused."""
+    """When a message is read, a field that its version lacks takes the default. When a message is
+    written, a value for such a field is refused if the value must not be lost."""
     assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
     assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
     with pytest.raises(UnsupportedVersion, match="must only since version 3"):
@@ -241,7 +242,7 @@ def test_claims_cost_no_memory(cls: type[Message]) -> None:
     starts = [b"", b"\0", bytes(2), bytes(3), bytes(4), bytes(6), bytes(10), bytes(17), bytes(25)]
     claims = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xfe\xff\xff\xff\x0f"]
     for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):
-        decode_or_refuse(cls, b"", version)  # the reader is compiled before the measurement
+        decode_or_refuse(cls, b"", version)  # compiles the message's reader before the measurement
         tracemalloc.start()
         for start in starts:
             for claim in claims:

@@ -70,8 +70,8 @@ LIBRDKAFKA_ALL = wire("""
 
 
 def test_librdkafka_asks_for_all() -> None:
-    """librdkafka's request for all topics, three bytes too long, is read only if trailing bytes are
-    allowed."""
+    """librdkafka's request for all topics is three bytes too long. It is read only if trailing
+    bytes are allowed."""
     request = decode(MetadataRequest, LIBRDKAFKA_ALL, 9, may_have_more=True)
     assert request.wants_all(9)
     assert not request.allow_auto_topic_creation

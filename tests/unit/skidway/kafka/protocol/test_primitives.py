@@ -80,7 +80,8 @@ def test_varint_bytes(value: int, encoded: str) -> None:
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1))
 def test_varlong_round_trip(value: int) -> None:
-    """Every signed 64-bit integer is read as the protocol writes it: zigzag, at most ten bytes."""
+    """Every signed 64-bit integer is read back from the protocol's form of it, which is zigzag in
+    at most ten bytes."""
     out = bytearray()
     wire.put_uvarint(out, value << 1 if value >= 0 else (~value << 1) | 1)
     reader = read(bytes(out))
@@ -91,13 +92,13 @@ def test_varlong_round_trip(value: int) -> None:
 
 @pytest.mark.parametrize("data", ["ff ff ff ff ff 01", "80 80 80 80 80 00", "ff ff ff ff 1f"])
 def test_uvarint_too_long(data: str) -> None:
-    """A sixth byte, or a bit above the 32nd, is refused."""
+    """An unsigned varint with a sixth byte, or with a bit above the 32nd, is refused."""
     with pytest.raises(BadValue):
         read(bytes.fromhex(data)).uvarint()
 
 
 def test_varlong_too_long() -> None:
-    """An eleventh byte, or a bit above the 64th, is refused."""
+    """A varlong with an eleventh byte, or with a bit above the 64th, is refused."""
     with pytest.raises(BadValue):
         read(b"\xff" * 10 + b"\x01").varlong()
     with pytest.raises(BadValue):
@@ -205,7 +206,8 @@ def test_tags_are_skipped() -> None:
 
 
 def test_known_tag() -> None:
-    """A known tag must take exactly its bytes and come once; other tags are skipped."""
+    """The reader of a known tag must take all bytes of the tag's field, and the tag may come only
+    once. Other tags are skipped."""
     seen: list[int] = []
 
     def known(tag: int, part: MessageReader) -> bool:
@@ -224,7 +226,7 @@ def test_known_tag() -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(READS))
 def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -> None:
-    """Arbitrary bytes give a value, read without going beyond them, or a ProtocolError."""
+    """Arbitrary bytes give a value or a ProtocolError. The reader never goes beyond these bytes."""
     reader = read(data)
     try:
         take(reader)
@@ -249,7 +251,7 @@ def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
 
 
 def test_tags_are_bounded() -> None:
-    """A section of more than 1,000 tags is refused before they are skipped."""
+    """A section of more than 1,000 tags is refused before any tag is skipped."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):

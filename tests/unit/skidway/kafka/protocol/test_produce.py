@@ -82,7 +82,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_response_equals_encode(version: int, data: st.DataObject) -> None:
-    """A response written by hand equals the table's, byte for byte."""
+    """The hand-written code and the table write the same response, byte for byte."""
     response = data.draw(messages(ProduceResponse, version))
     names = [topic.name for topic in response.responses if topic.partition_responses]
     # Results contain no topic without partitions, and join neighbouring topics of the same name.
@@ -158,7 +158,8 @@ def test_unknown_version() -> None:
 
 
 def test_neighbours_of_one_topic_are_one_topic() -> None:
-    """Neighbouring results of one topic are written under its name once, in their order."""
+    """If several results in a row belong to one topic, the topic's name is written once, and the
+    results follow in their order."""
     results = [
         ProduceResult("a", 1, 0, 5),
         ProduceResult("a", 0, 0, 6),
@@ -174,7 +175,8 @@ def test_neighbours_of_one_topic_are_one_topic() -> None:
 @pytest.mark.parametrize("topics", [1, 3])
 @pytest.mark.parametrize(("version", "empty"), [(3, bytes(8)), (9, wire("00000000 01 00"))])
 def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None:
-    """A request for more partitions than REQUEST_ELEMENTS_MAX over all topics is refused."""
+    """A request is refused if its topics together have more than REQUEST_ELEMENTS_MAX
+    partitions."""
     each = REQUEST_ELEMENTS_MAX // topics + 1
     if version == 9:
         count = bytearray()
@@ -207,7 +209,7 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
         (9, "00 ffff 00000000 02 02 74 00 00 00"),  # null partitions
         (9, "00 ffff 00000000 02 02 74 02 00000000 05 616263 00 00 00"),  # records cut off
         (9, "00 ffff 00000000 02 02 ff 01 00 00"),  # no UTF-8
-        (9, "00 ffff 00000000 01 01 05"),  # it promises a tag section and ends
+        (9, "00 ffff 00000000 01 01 05"),  # the announced tag section is missing
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
