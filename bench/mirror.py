@@ -48,7 +48,8 @@ class Figures:
 
 
 def run() -> Table:
-    """Measures messages per second, megabytes per CPU second and memory of each side, in turn."""
+    """Runs our mirror and MirrorMaker in turn. Measures the messages per second, the megabytes per
+    CPU second and the memory of each."""
     if not peers.is_complete(PEER):
         peers.fetch(PEER, peers.provide_maven())
     table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")

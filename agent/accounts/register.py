@@ -72,7 +72,8 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Lets each file be read once its announcement has reached the cluster."""
+        """Notes which announcements have reached the cluster; their files may be read from now
+        on."""
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None
             if tracked is not None and not tracked.announced:

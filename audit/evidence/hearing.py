@@ -6,16 +6,17 @@ do not depend on its clock alone:
     heard     when it was heard last: by its own clock, but never later than our clock at that time
     offsets   the least and greatest offset of its messages in a log: offsets show in which order
               senders of one log began and ended, whatever their clocks say
-    reading   the difference of its clock from ours
+    reading   the difference of its clock from ours, as far as it is known
 
-A lag is our clock when a record was taken, minus the sender's clock when the record was sent. A
-reading is the least lag in a window of our time. Waiting only makes a record's lag greater, so the
-least lag is nearest to the difference of the clocks. A lag below zero is always used: no record is
-sent after it was taken, so the sender's clock must be ahead. A lag above zero is used only if the
-record came live, that is while we were at the end of its log. Otherwise the record was in a
-backlog, or the topic is being read again from its beginning. The readings of the two windows before
-the newest are kept as well. One window is not enough: if a record waited elsewhere (in a mirror, or
-for a broker), its sender's clock looks slow in that window.
+A lag is our clock when a record was taken, minus the sender's clock when the record was sent. Our
+clock divides time into windows. The reading of a window is the least lag in it. Waiting only makes
+a record's lag greater, so the least lag is nearest to the difference of the clocks. A lag below
+zero is always used: no record is sent after it was taken, so the sender's clock must be ahead. A
+lag above zero is used only if the record came live, that is while we were at the end of its log.
+Otherwise the record was in a backlog, or the topic is being read again from its beginning. The
+readings of the two windows before the newest are kept as well. One window is not enough: if a
+record waited elsewhere (in a mirror, or for a broker), its sender's clock looks slow in that
+window.
 """
 
 from __future__ import annotations

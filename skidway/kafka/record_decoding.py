@@ -1,8 +1,8 @@
 """Decodes a batch's records into columns.
 
 One loop over the records follows the chain of lengths, because each record begins where the
-previous one ends. Everything else is done for a whole batch at once. The exception is a record
-whose headers are not exactly one `origin`: its headers are read one by one.
+previous one ends. Everything else is done for a whole batch at once, with one exception. Usually a
+record has one header, named `origin`. If a record has other headers, they are read one by one.
 
 The bytes come from outside. Lengths are compared with the bytes present before any memory is
 allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.

@@ -161,8 +161,8 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
-    """If a directory is missing at the start, /health names it and its partitions are not served;
-    they are served once the directory is back."""
+    """If a directory is missing at the start, /health names the directory, and the broker does not
+    serve its partitions. When the directory is back, the broker serves them again."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0

@@ -292,8 +292,9 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """If the manifest names another last loaded batch than the broker has at that place, the loader
-    reports the partition and loads none of its records. It loads the other partition."""
+    """The manifest describes the last batch that was loaded from each partition. If the broker has
+    another batch there, the loader reports this partition and loads none of its records. It loads
+    the other partition."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")

@@ -105,9 +105,10 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts that were found keep the floor from rising past them, although records of another file
-    are acknowledged at higher offsets. So after another crash the parts are found again, and not
-    sent again."""
+    """After a crash the agent looks for records from an offset on, the floor. Records of an intent
+    that were found keep the floor at or below their offsets, even if records of another file are
+    acknowledged at higher offsets. So after another crash the records are found again, and not sent
+    again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()

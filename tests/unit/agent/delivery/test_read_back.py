@@ -123,8 +123,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """Records found in the partitions give the same counts, bytes and checksums as if the pressed
-    intent had been acknowledged."""
+    """If the records of an intent are found in the partitions, they give the same counts, bytes and
+    checksums as if the brokers had acknowledged them."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -1,5 +1,5 @@
-"""Judging block by block gives the same verdicts as judging everything at once, in bounded
-steps."""
+"""The collector judges block by block, in bounded steps. This gives the same verdicts as judging
+everything at once."""
 
 from __future__ import annotations
 
