@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from skidway.loader.reading.column_types import column_schema, converted
+from skidway.loader.reading.column_types import column_schema, converted, directory_schema
 from skidway.schemas.codec import Codec
 from support.avro import batches, raw
 from support.randomness import share_of
@@ -62,6 +62,28 @@ def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -
 def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: pa.DataType) -> None:
     """No column has a type because of which plain Spark would refuse the whole file."""
     assert type_of(avro) == arrow
+
+
+def test_in_a_directory_every_field_may_be_null() -> None:
+    """The columns of a directory require no field, at any depth, because files of older schemas
+    lack fields that came later."""
+    inner = pa.field("x", pa.int64(), nullable=False)
+    struct = pa.struct([inner])
+    held = pa.schema(
+        [
+            pa.field("plain", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+            pa.field("list", pa.list_(pa.field("item", struct, nullable=False)), nullable=False),
+            pa.field("map", pa.map_(pa.string(), pa.field("value", struct, nullable=False))),
+        ]
+    )
+    loose = pa.struct([("x", pa.int64())])
+    assert directory_schema(held) == pa.schema(
+        [
+            ("plain", pa.string()),
+            ("list", pa.list_(loose)),
+            ("map", pa.map_(pa.string(), loose)),
+        ]
+    )
 
 
 @given(batches(flat=False))
