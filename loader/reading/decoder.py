@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.errors import SkidwayError
+from skidway.loader.reading.column_types import column_schema, converted
 from skidway.loader.reading.projection import NotProjectable, Projection
 from skidway.schemas import wire
 from skidway.schemas.avro_schema import SchemaInvalid
@@ -75,7 +76,7 @@ class Decoder:
         self._registry = registry
         self._reader = reader
         self._writers: dict[int, _Writer] = {}
-        self.schema: pa.Schema = Codec(reader).arrow_schema
+        self.schema: pa.Schema = column_schema(Codec(reader).arrow_schema)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """Decodes values. Raises RegistryUnreachable if the registry does not answer."""
@@ -105,7 +106,11 @@ class Decoder:
             good[bad] = False
             detail = f"schema {schema_id}: a field does not fit the latest schema"
             refused |= dict.fromkeys(bad.tolist(), (NOT_PROJECTABLE, detail))
-        return Decoded(projected.columns, good, refused, Counter({schema_id: int(good.sum())}))
+        columns = [
+            converted(column, field.type)
+            for column, field in zip(projected.columns, self.schema, strict=True)
+        ]
+        return Decoded(columns, good, refused, Counter({schema_id: int(good.sum())}))
 
     def _many(self, values: pa.BinaryArray, ids: Ids, datums: pa.BinaryArray) -> Decoded:
         """Decodes the values of each schema id together, then restores the original order."""
@@ -151,7 +156,7 @@ class Decoder:
 def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
     """The columns of a subject's schema. Raises SkidwayError if a column has a name that the loader
     reserves."""
-    columns = Codec(schema).arrow_schema
+    columns = column_schema(Codec(schema).arrow_schema)
     taken = sorted(reserved.intersection(columns.names))
     if taken:
         raise SkidwayError(f"its field {taken[0]} has the name of one of the loader's own columns")

@@ -13,11 +13,22 @@ from skidway.audit.topic.messages import Sender, Tier
 from skidway.loader.audit_topic import delta
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.reading.column_types import directory_schema
+from skidway.loader.reading.columns import RESERVED, file_schema
+from skidway.loader.reading.decoder import check_reader
 from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
+from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId
-from skidway.loader.state.manifest import Gap, Manifest, PartitionRange, SchemaChoice
+from skidway.loader.state.manifest import (
+    ColumnsFile,
+    Gap,
+    Manifest,
+    PartitionRange,
+    SchemaChoice,
+)
+from skidway.loader.state.parquet_file import write_columns
 from skidway.loader.state.tables import BucketKey, Changes, Tables, stage
 from skidway.schemas.client import Registered
 
@@ -66,7 +77,19 @@ class ManifestDraft:
             side=side,
             audit_positions=dict(parts.feed.positions),
             audit=audit,
+            columns=self._columns(schema),
         )
+
+    def _columns(self, schema: Registered) -> ColumnsFile | None:
+        """Stages the file with the columns, if the schema is a new one or the file is gone."""
+        store, path, before = self._parts.store, layout.columns(self._topic.name), self._newest
+        known = before.schema.id if before is not None and before.schema is not None else None
+        if known == schema.id and store.length(path) is not None:
+            return None
+        staged = f"{self._load.staging}/columns.parquet"
+        columns = file_schema(check_reader(schema.schema, RESERVED))
+        write_columns(store, directory_schema(columns), staged)
+        return ColumnsFile(path, staged)
 
     def _head(self) -> delta.Head:
         """The sender of this output's deltas, and the number of its last delta."""

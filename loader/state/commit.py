@@ -43,6 +43,7 @@ from skidway.loader.state.operations import (
     Names,
     Read,
     Rename,
+    Replace,
     Steps,
     Sync,
 )
@@ -153,7 +154,13 @@ def commit(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest) -> Steps[None]:
-    """Finishes every move of a committed load. Any loader may run it, at any time."""
+    """Finishes every move of a committed load. Any loader may run it, at any time.
+
+    The file with the columns comes before the rows, so that no reader of the directory meets a
+    column that the file does not have. If its source is gone, another loader has moved it.
+    """
+    if manifest.columns is not None:
+        yield Replace(manifest.columns.staged, manifest.columns.path)
     for move in moves(manifest):
         yield from _finish_move(manifest, move)
 

@@ -3,6 +3,7 @@
 audit/recount/listing.py and faults.py also rely on the names of files of rows.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
+<topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
 _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
@@ -85,6 +86,12 @@ def is_day_folder(name: str) -> bool:
 def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
     """Path of a file of rows."""
     return f"{topic}/{hour_folder(hour)}/part-{load}-{partition}-{first_offset}.parquet"
+
+
+def columns(topic: str) -> str:
+    """Path of the Parquet file without rows that has the columns of the newest schema. Spark takes
+    the columns of a directory from a file of this name, if there is one."""
+    return f"{topic}/_common_metadata"
 
 
 def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:

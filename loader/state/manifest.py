@@ -15,6 +15,7 @@
                  "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
                  "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
       "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
+      "columns": {"path": "dc1.hdfs-logs/_common_metadata", "staged": "..."},
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
       "audit_positions": {"dc1._skidway_audit/0/topic id in 32 hex": 17},
@@ -27,6 +28,8 @@
   newest manifest alone has the position of every partition.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
+- `columns` names the file that has the columns of the rows, and no rows. It is null if the schema
+  is that of the load before, because then the file is already there.
 - `side` lists the files of each table after this load, oldest first: a snapshot and the deltas
   after it. If several rows have the same key, the last row is valid (loader/state/tables.py).
 - `audit` has the deltas of the tier HDFS, with the keys (HDFS, producer, epoch, number). The loader
@@ -110,6 +113,15 @@ class SchemaChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnsFile:
+    """The file with the columns of the newest schema: where it was written, and which file it
+    replaces."""
+
+    path: str
+    staged: str
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One committed load. The docstring of this module explains every field."""
 
@@ -131,6 +143,7 @@ class Manifest:
     side: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit_positions: Mapping[str, int] = field(default_factory=dict)
     audit: Mapping[str, Any] = field(default_factory=dict)
+    columns: ColumnsFile | None = None
 
     @property
     def path(self) -> str:
@@ -172,12 +185,13 @@ class Manifest:
 def _manifest(content: dict[str, Any]) -> Manifest:
     if content.pop("removed", ()):  # a reserved field, which must be empty
         raise ValueError("it takes files of other loads out")
-    schema = content["schema"]
+    schema, columns = content["schema"], content["columns"]
     changed = {
         "source": Source(**content["source"]),
         "partitions": tuple(_partition(each) for each in content["partitions"]),
         "files": tuple(DataFile(**each) for each in content["files"]),
         "schema": SchemaChoice(**schema) if schema else None,
+        "columns": ColumnsFile(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
         "side": {table: tuple(paths) for table, paths in content["side"].items()},
     }

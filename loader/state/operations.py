@@ -43,6 +43,14 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """Moves a file over the target; the answer is a bool, and no if there is no source."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Removes a file or a directory."""
 
@@ -73,7 +81,7 @@ class Created(Enum):
     UNCLEAR = auto()
 
 
-Operation = Length | Read | Names | Rename | Delete | Sync | Create
+Operation = Length | Read | Names | Rename | Replace | Delete | Sync | Create
 Steps = Generator[Operation, Any, T]
 
 
@@ -100,6 +108,8 @@ def perform(operation: Operation, store: Store) -> Any:
             return store.names(path)
         case Rename(source, target):
             return store.rename(source, target)
+        case Replace(source, target):
+            return store.replace(source, target)
         case Delete(path):
             return store.delete(path)
         case Sync(paths):

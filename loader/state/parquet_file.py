@@ -41,6 +41,15 @@ def write_table(
     return DataFile(kind, path, staged, sink.length, table.num_rows, _checksum(table), sink.crc32c)
 
 
+def write_columns(store: Store, schema: pa.Schema, staged: str) -> None:
+    """Writes and syncs a Parquet file that has columns and no rows. Raises StoreFailed."""
+    data = io.BytesIO()
+    pq.write_metadata(schema, data, store_schema=False)
+    writer = store.create(staged)
+    writer.write(data.getvalue())
+    writer.close()
+
+
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
     """Columns whose values rise from row to row are written as differences (delta encoding). If no
     value repeats, delta encoding takes a fraction of a dictionary's bytes, and less time."""

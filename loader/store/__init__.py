@@ -56,6 +56,10 @@ class Store(Output, Protocol):
         """Moves a file durably. Makes the target's directories if they are missing. Returns False
         when the target exists or the source does not; the caller then looks again."""
 
+    def replace(self, source: str, target: str) -> bool:
+        """Moves a file durably over the target, which has the old content or the new one at any
+        time, and makes the directories. Returns False if there is no source."""
+
     def delete(self, path: str) -> None:
         """Removes a file or a whole directory. A missing path is no error."""
 

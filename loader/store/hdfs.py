@@ -45,13 +45,11 @@ class HdfsStore(HdfsOutput):
 
     def rename(self, source: str, target: str) -> bool:
         """See Store."""
-        self._make_parent(target)
-        with failures("rename", self._named(source)):
-            try:
-                self._client.rename(self._at(source), self._at(target), overwrite=False)
-            except (FileExistsError, FileNotFoundError):
-                return False
-        return True
+        return self._move(source, target, overwrite=False)
+
+    def replace(self, source: str, target: str) -> bool:
+        """See Store."""
+        return self._move(source, target, overwrite=True)
 
     def delete(self, path: str) -> None:
         """See Store."""
@@ -63,6 +61,15 @@ class HdfsStore(HdfsOutput):
 
     def sync(self, paths: Sequence[str]) -> None:
         """Does nothing: the NameNode logs every name before it answers."""
+
+    def _move(self, source: str, target: str, *, overwrite: bool) -> bool:
+        self._make_parent(target)
+        with failures("rename", self._named(source)):
+            try:
+                self._client.rename(self._at(source), self._at(target), overwrite=overwrite)
+            except (FileExistsError, FileNotFoundError):
+                return False
+        return True
 
     def _make_parent(self, path: str) -> None:
         parent = posixpath.dirname(self._at(path))

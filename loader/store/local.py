@@ -69,6 +69,18 @@ class LocalStore(LocalOutput):
             old.unlink(missing_ok=True)  # another loader may have finished this move meanwhile
         return True
 
+    def replace(self, source: str, target: str) -> bool:
+        """See Store."""
+        old, new = self._root / source, self._root / target
+        with failures("rename", old):
+            self._make(new.parent)
+            try:
+                old.replace(new)
+            except FileNotFoundError:
+                return False
+            fsync_directory(new.parent)
+        return True
+
     def delete(self, path: str) -> None:
         """See Store."""
         target = self._root / path

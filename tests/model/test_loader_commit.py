@@ -21,11 +21,12 @@ import pytest
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.loader.state import commit, layout, operations
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange
+from skidway.loader.state.manifest import ROWS, ColumnsFile, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 
 TOPIC = "t"
+ROWS_OF = f"{TOPIC}/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
 
 pytestmark = pytest.mark.model
@@ -41,7 +42,7 @@ class Put:
 
 def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
     """One run of a loader, from its start to its end. A load writes two files; each has one half of
-    every offset that the load takes."""
+    every offset that the load takes. Every load has new columns, which are its number."""
     newest = yield from commit.begin(TOPIC)
     number = newest.number + 1 if newest else 1
     offset = newest.partitions[0].end if newest else 0
@@ -54,7 +55,9 @@ def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
         path = f"{TOPIC}/part-{number}-{index}-{json.dumps(content)}"
         length = len(json.dumps(content))
         files.append(DataFile(ROWS, path, f"{staging}/{index}", length, len(content), 0, 0))
-    yield Put(tuple((file.staged, content_of(file).encode()) for file in files))
+    columns = ColumnsFile(layout.columns(TOPIC), f"{staging}/columns")
+    staged = ((file.staged, content_of(file).encode()) for file in files)
+    yield Put((*staged, (columns.staged, b"%d" % number)))
     yield from commit.commit(
         Manifest(
             number=number,
@@ -71,6 +74,7 @@ def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
             partitions=(PartitionRange(0, offset, end),),
             files=tuple(files),
             schema=None,
+            columns=columns,
         )
     )
 
@@ -246,9 +250,12 @@ def check(world: World) -> str:
     visible = [
         tuple(row)
         for path, data in files.items()
-        if path.startswith(f"{TOPIC}/")
+        if path.startswith(ROWS_OF)
         for row in json.loads(data)
     ]
+    newest = max((int(path.split("-")[1]) for path in files if path.startswith(ROWS_OF)), default=0)
+    if int(files.get(layout.columns(TOPIC), b"0")) < newest:
+        return "who lists directories sees rows whose columns are not there"
     if len(visible) != len(set(visible)):
         return "who lists directories sees a row twice"
     committed = {
@@ -271,10 +278,13 @@ def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
     """Checks that the next start moves every committed row into its place, whatever an earlier run
     left behind. Returns the broken promise, or an empty text."""
     store = MemoryStore(world.files)
-    operations.run(commit.begin(TOPIC), store)
+    newest = operations.run(commit.begin(TOPIC), store)
+    if newest is not None and store.read(layout.columns(TOPIC)) != b"%d" % newest.number:
+        return "a start leaves the columns of another load"
     visible = [
         tuple(row)
         for entry in store.files(TOPIC)
+        if entry.path.startswith(ROWS_OF)
         for row in json.loads(store.read(entry.path) or b"[]")
     ]
     return "" if sorted(visible) == sorted(rows) else "a start leaves committed rows out of place"

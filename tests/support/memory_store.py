@@ -52,6 +52,12 @@ class MemoryStore:
         self._files[target] = self._files.pop(source)
         return True
 
+    def replace(self, source: str, target: str) -> bool:
+        if source not in self._files:
+            return False
+        self._files[target] = self._files.pop(source)
+        return True
+
     def length(self, path: str) -> int | None:
         data = self._files.get(path)
         return None if data is None else len(data)

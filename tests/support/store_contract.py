@@ -113,6 +113,17 @@ class StoreContract:
         assert not store.rename("source", "target")
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
+    def test_a_replacement_overwrites(self, store: Store) -> None:
+        """A file that replaces another one is only at the target; without a source, the target
+        stays unchanged."""
+        put(store, "staging/new", b"new")
+        assert store.replace("staging/new", "topic/file")
+        put(store, "staging/newer", b"newer")
+        assert store.replace("staging/newer", "topic/file")
+        assert not store.replace("staging/newer", "topic/file")
+        assert store.length("staging/newer") is None
+        assert store.read("topic/file") == b"newer"
+
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
         """A rename whose source is missing is refused, so that the caller looks for the file
         again."""

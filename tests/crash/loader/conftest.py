@@ -53,10 +53,10 @@ class Cluster:
     def __init__(self, broker: str, registry: str) -> None:
         self.broker, self.registry = broker, registry
 
-    def topic(self, partitions: int = 2) -> str:
+    def topic(self, partitions: int = 2, schema: str = SCHEMA) -> str:
         """A new topic with a schema."""
         name = f"logs-{uuid.uuid4().hex[:8]}"
-        RegistryClient(self.registry).register(f"{name}-value", SCHEMA)
+        RegistryClient(self.registry).register(f"{name}-value", schema)
         with Client(self.broker) as client:
             assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}
             audit_topic.ensure(client, SystemClock(), time.sleep)
@@ -69,7 +69,7 @@ class Cluster:
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
-            self._send(client, AUDIT, 0, pa.array([encode(message)], pa.binary()), None)
+            self.publish(client, AUDIT, 0, pa.array([encode(message)], pa.binary()), None)
 
     def send(
         self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
@@ -86,12 +86,13 @@ class Cluster:
         )  # fmt: skip
         with Client(self.broker) as client:
             values = add_prefix(schema_id, codec.encode(batch))
-            self._send(client, topic, partition, values, origins, START_MS + lines * 1000)
+            self.publish(client, topic, partition, values, origins, START_MS + lines * 1000)
 
-    def _send(
+    def publish(
         self, client: Client, topic: str, partition: int, values: pa.BinaryArray,
         origins: Origins | None, times: Any = None,
     ) -> None:  # fmt: skip
+        """Sends values with their origins and times (ms; START_MS if there are none)."""
         times = np.full(len(values), START_MS, np.int64) if times is None else times
         producer = Producer(client)
         for at in range(0, len(values), 500):

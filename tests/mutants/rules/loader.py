@@ -3,6 +3,44 @@
 from mutants.mutant import Mutant
 
 MUTANTS = (
+    Mutant(
+        "the file with the columns comes after the rows",
+        "loader/state/commit.py",
+        """    if manifest.columns is not None:
+        yield Replace(manifest.columns.staged, manifest.columns.path)
+    for move in moves(manifest):
+        yield from _finish_move(manifest, move)
+""",
+        """    for move in moves(manifest):
+        yield from _finish_move(manifest, move)
+    if manifest.columns is not None:
+        yield Replace(manifest.columns.staged, manifest.columns.path)
+""",
+        (
+            "tests/unit/loader/state/test_commit.py::test_the_columns_come_before_the_rows",
+            "tests/model/test_loader_commit.py::test_answers_of_the_commit_lost",
+        ),
+    ),
+    Mutant(
+        "an int is four bytes in files, and a long eight",
+        "loader/reading/column_types.py",
+        "    if types.is_integer(arrow) or types.is_time(arrow):\n",
+        "    if types.is_time(arrow):\n",
+        (
+            "tests/unit/loader/reading/test_column_types.py::"
+            "test_a_compatible_change_does_not_change_the_type",
+        ),
+    ),
+    Mutant(
+        "the columns of a directory require what older files lack",
+        "loader/reading/column_types.py",
+        "    return field.with_type(arrow).with_nullable(True)\n",
+        "    return field.with_type(arrow)\n",
+        (
+            "tests/unit/loader/reading/test_column_types.py::"
+            "test_in_a_directory_every_field_may_be_null",
+        ),
+    ),
     # Gaps.
     Mutant(
         "offsets that expired are passed as a gap that nobody named",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,14 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.commit import Move, Settle, settle
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange
+from skidway.loader.state.manifest import (
+    ROWS,
+    ColumnsFile,
+    DataFile,
+    Manifest,
+    PartitionRange,
+)
+from skidway.loader.state.operations import Rename, Replace
 from support.memory_store import MemoryStore
 from support.promises import promise
 
@@ -36,6 +45,17 @@ def staged(store: MemoryStore, of: Manifest, rows: bytes = b"rows") -> Manifest:
 
 def place(store: MemoryStore, of: Manifest) -> bytes | None:
     return store.read(of.files[0].path)
+
+
+def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operations.Operation]:
+    """Performs the steps on a store; returns the operations in their order."""
+    order: list[operations.Operation] = []
+    answer = None
+    with contextlib.suppress(StopIteration):
+        while True:
+            order.append(steps.send(answer))
+            answer = operations.perform(order[-1], store)
+    return order
 
 
 @pytest.mark.parametrize(
@@ -81,20 +101,31 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     """The staging directory is synced after the last look at its files and before the manifest is
     created. So if a manifest survives a power loss, the files that it names also survive."""
-    mine, store, order = manifest(), MemoryStore(), list[operations.Operation]()
+    mine, store = manifest(), MemoryStore()
     staged(store, mine)
-    steps = commit.commit(mine)
-    answer = None
-    with contextlib.suppress(StopIteration):
-        while True:
-            order.append(steps.send(answer))
-            answer = operations.perform(order[-1], store)
+    order = performed(commit.commit(mine), store)
     synced = order.index(operations.Sync((mine.staging,)))
     (created,) = [at for at, each in enumerate(order) if isinstance(each, operations.Create)]
     looked = [
         at for at, each in enumerate(order) if each == operations.Length(mine.files[0].staged)
     ]
     assert looked[0] < synced < created
+
+
+def test_the_columns_come_before_the_rows() -> None:
+    """The file with the columns is replaced before the first row is moved. A second finish of the
+    same load changes nothing."""
+    store = MemoryStore()
+    store.put(layout.columns(TOPIC), b"old")
+    mine = staged(store, manifest())
+    mine = replace(mine, columns=ColumnsFile(layout.columns(TOPIC), f"{mine.staging}/columns"))
+    store.put(f"{mine.staging}/columns", b"new")
+    moved = [
+        each for each in performed(commit.commit(mine), store) if isinstance(each, Replace | Rename)
+    ]
+    assert [type(each) for each in moved] == [Replace, Rename]
+    operations.run(commit.finish(mine), store)
+    assert store.read(layout.columns(TOPIC)) == b"new"
 
 
 @promise("5 staging")

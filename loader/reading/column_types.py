@@ -1,0 +1,110 @@
+"""The types of the columns in Parquet files and in queries.
+
+They are the codec's Arrow types, except for these:
+
+| Avro | column | why |
+|---|---|---|
+| int | int64 | the registry lets an int become a long, and plain Spark cannot read files of both |
+| float | double | likewise, a float may become a double |
+| time-millis, time-micros | int64 | Spark does not read Parquet's type TIME |
+| (local-)timestamp-nanos | int64 | Spark does not read nanoseconds |
+| decimal of more than 38 digits | string | Spark's decimals have 38 digits |
+| null | string, always null | Parquet's null type becomes an int in Spark |
+| record without fields | struct of a null string `_` | Parquet has no struct without fields |
+
+Times and timestamps keep the numbers of their Avro datums, as in Spark's from_avro. No conversion
+loses anything. docs/adr/0019-columns-that-stay-readable.md has what was tried.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+_NOTHING: Final = (pa.field("_", pa.string()),)
+
+
+def column_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns for a schema that the codec reads."""
+    return pa.schema([_column_field(field) for field in schema])
+
+
+def column_type(arrow: pa.DataType) -> pa.DataType:
+    """The type of a column, or of a part of one."""
+    if types.is_struct(arrow):
+        return pa.struct([_column_field(field) for field in arrow] or _NOTHING)
+    if types.is_map(arrow):
+        return pa.map_(arrow.key_type, _column_field(arrow.item_field))
+    if types.is_list(arrow):
+        return pa.list_(_column_field(arrow.value_field))
+    if types.is_integer(arrow) or types.is_time(arrow):
+        return pa.int64()
+    if types.is_floating(arrow):
+        return pa.float64()
+    if types.is_timestamp(arrow) and arrow.unit == "ns":
+        return pa.int64()
+    if types.is_null(arrow) or types.is_decimal256(arrow):
+        return pa.string()
+    return arrow
+
+
+def directory_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns of all files in a directory: like those of the newest schema, but at every depth
+    a field may be null, because the rows of older schemas do not have it.
+    """
+    return pa.schema([_nullable(field) for field in schema])
+
+
+def converted(column: pa.Array, target: pa.DataType) -> pa.Array:
+    """The column in the type that `column_type` gives for its type."""
+    if column.type == target:
+        return column
+    if types.is_struct(target):
+        children = [
+            converted(column.field(at), target.field(at).type)
+            for at in range(column.type.num_fields)
+        ]
+        made = children or [pa.nulls(len(column), pa.string())]
+        return pa.StructArray.from_arrays(made, fields=list(target), mask=_mask(column))
+    if types.is_map(target):
+        offsets, items = _items(column)
+        keys, values = items.field(0), converted(items.field(1), target.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, values, type=target, mask=_mask(column))
+    if types.is_list(target):
+        offsets, items = _items(column)
+        values = converted(items, target.value_type)
+        return pa.ListArray.from_arrays(offsets, values, type=target, mask=_mask(column))
+    if types.is_time32(column.type):
+        column = column.cast(pa.int32())
+    return column.cast(target)
+
+
+def _column_field(field: pa.Field) -> pa.Field:
+    return field.with_type(column_type(field.type))
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    arrow = field.type
+    if types.is_struct(arrow):
+        arrow = pa.struct([_nullable(each) for each in arrow])
+    elif types.is_map(arrow):
+        arrow = pa.map_(arrow.key_type, _nullable(arrow.item_field))
+    elif types.is_list(arrow):
+        arrow = pa.list_(_nullable(arrow.value_field))
+    elif types.is_dictionary(arrow):
+        arrow = arrow.value_type  # files have its values
+    return field.with_type(arrow).with_nullable(True)
+
+
+def _items(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """The offsets, beginning at zero, and the items that lie between them."""
+    offsets = np.asarray(column.offsets)
+    begin, end = int(offsets[0]), int(offsets[-1])
+    return pa.array(offsets - begin), column.values.slice(begin, end - begin)
+
+
+def _mask(column: pa.Array) -> pa.BooleanArray:
+    return pa.array(np.asarray(column.is_null()))

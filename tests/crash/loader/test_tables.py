@@ -1,0 +1,115 @@
+"""Directories of rows stay readable for plain Spark and pyarrow, whatever became of the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.kafka.client import Client
+from skidway.kafka.columns import Origins
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.codec import Codec
+from skidway.schemas.wire import add_prefix
+from tests.crash.loader.conftest import AGENT, LENGTH, START_MS, Cluster, Loading, SharedSpark
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+INNER = {"name": "x", "type": "int"}
+GROWN = [INNER, {"name": "y", "type": "string", "default": "none"}]
+LINE = {"name": "line", "type": "string"}
+
+
+def record(name: str, *fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+VERSIONS = [
+    (
+        record("Log", LINE, {"name": "size", "type": "int"}, {"name": "took", "type": "float"},
+               {"name": "level", "type": {"type": "enum", "name": "L", "symbols": ["A"]}},
+               {"name": "in", "type": record("In", INNER)},
+               {"name": "all", "type": {"type": "array", "items": record("Item", INNER)}}),
+        {"size": 1, "took": 1.5, "level": "A", "in": {"x": 1}, "all": [{"x": 1}]},
+    ),
+    (
+        record("Log", LINE, {"name": "size", "type": "long"}, {"name": "took", "type": "double"},
+               {"name": "level", "type": {"type": "enum", "name": "L", "symbols": ["A", "B"]}},
+               {"name": "in", "type": record("In", *GROWN)},
+               {"name": "all", "type": {"type": "array", "items": record("Item", *GROWN)}}),
+        {"size": 1 << 40, "took": 0.1, "level": "B", "in": {"x": 2, "y": "y"},
+         "all": [{"x": 2, "y": "y"}]},
+    ),
+    (
+        record("Log", LINE, {"name": "size", "type": "long"}, {"name": "took", "type": "double"},
+               {"name": "level", "type": {"type": "enum", "name": "L", "symbols": ["A", "B", "C"]}},
+               {"name": "in", "type": record("In", *GROWN)},
+               {"name": "all", "type": {"type": "array", "items": record("Item", *GROWN)}},
+               {"name": "at", "default": 0, "type": {"type": "long",
+                                                     "logicalType": "timestamp-nanos"}},
+               {"name": "user", "type": ["null", "string"], "default": None}),
+        {"size": 3, "took": 3.5, "level": "C", "in": {"x": 3, "y": "y"}, "all": [],
+         "at": 5_000_000_001, "user": "u"},
+    ),
+]  # fmt: skip
+"""Schemas, each a change of the one before that the registry accepts, and a row of each."""
+
+
+def send(cluster: Cluster, topic: str, number: int) -> None:
+    """Registers version `number`, and sends one line of it."""
+    schema, row = VERSIONS[number]
+    codec = Codec(json.dumps(schema))
+    schema_id = RegistryClient(cluster.registry).register(f"{topic}-value", json.dumps(schema))
+    columns = [
+        pa.array([{"line": f"line {number}", **row}[field.name]], field.type)
+        for field in codec.arrow_schema
+    ]
+    values = add_prefix(
+        schema_id, codec.encode(pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema))
+    )
+    one = np.ones(1, np.int64)
+    origins = Origins(one * AGENT, one, one * number * LENGTH, one * LENGTH)
+    with Client(cluster.broker) as client:
+        cluster.publish(client, topic, 0, values, origins, np.full(1, START_MS, np.int64))
+
+
+def test_rows_of_all_versions_are_read_together(
+    cluster: Cluster, spark: SharedSpark, tmp_path: Path
+) -> None:
+    """After each change of the schema that the registry accepts, Spark and pyarrow read the rows of
+    all versions in the columns of the newest, from the directories alone."""
+    topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
+    cluster.announce(topic, 1)
+    loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    folder = tmp_path / "out" / topic
+    for number in range(len(VERSIONS)):
+        send(cluster, topic, number)
+        assert loading.loaded()["rows"] == 1
+        found = spark_rows(loading, folder)
+        assert [row["line"] for row in found] == [f"line {each}" for each in range(number + 1)]
+        for row, (_, sent) in zip(found, VERSIONS, strict=False):
+            assert {name: row[name] for name in sent} == with_new_fields(sent, number)
+        columns = pq.read_schema(folder / "_common_metadata")
+        assert set(VERSIONS[number][1]) <= set(columns.names)
+        read = pq.read_table(folder, schema=columns).sort_by("_kafka_offset").to_pylist()
+        assert [row["size"] for row in read] == [sent["size"] for _, sent in VERSIONS[: number + 1]]
+
+
+def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
+    session = loading.spark._session
+    rows = session.read.parquet(str(folder)).orderBy("_kafka_offset").collect()
+    return [row.asDict(recursive=True) for row in rows]
+
+
+def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:
+    """The row in the columns of version `number`: fields that it lacks are null."""
+    if number == 0:
+        return sent
+    return sent | {
+        "in": {"y": None} | sent["in"], "all": [{"y": None} | each for each in sent["all"]],
+    }  # fmt: skip
