@@ -185,7 +185,7 @@ class Manifest:
 def _manifest(content: dict[str, Any]) -> Manifest:
     if content.pop("removed", ()):  # a reserved field, which must be empty
         raise ValueError("it takes files of other loads out")
-    schema, columns = content["schema"], content["columns"]
+    schema, columns = content["schema"], content.get("columns")  # early builds have no columns
     changed = {
         "source": Source(**content["source"]),
         "partitions": tuple(_partition(each) for each in content["partitions"]),
