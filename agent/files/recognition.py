@@ -322,7 +322,9 @@ class Recognition:
             return
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
-        if doubt is None and self._is_being_written(tracked, sighting, tracked.length):
+        # A job writes the same bytes again into its log, but not into a rotated file.
+        is_log = sighting.base is None or tracked.written is not None
+        if doubt is None and is_log and self._is_being_written(tracked, sighting, tracked.length):
             handle.close()
             return
         tracked.changed_ns = found.changed_ns

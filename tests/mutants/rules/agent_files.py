@@ -5,6 +5,16 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a touch of a closed generation is declared as a loss",
+        "agent/files/recognition.py",
+        "if doubt is None and is_log and self._is_being_written(",
+        "if doubt is None and self._is_being_written(",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_touch_of_a_closed_generation_is_nothing",
+        ),
+    ),
+    Mutant(
         "a closed generation is looked at again only if its size differs",
         "agent/files/tracking.py",
         "        if there is not None and there.key == tracked.birth.key:\n            source",

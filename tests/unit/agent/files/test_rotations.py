@@ -104,6 +104,20 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     assert [loss.end for loss in losses(world)] == [None]
 
 
+def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
+    """If only the time of change of a closed generation is new, nothing is declared, and the topic
+    is sealed on."""
+    rotate(world)
+    world.settle()
+    assert [each["state"] for each in world.ledger()] == ["closed"]
+    world.clock.advance(60)
+    world.files.by_path[f"{APP}.1"].changed_ns = world.clock.time_ms() * 1_000_000
+    seals = len(world.of(Seal))
+    world.settle()
+    assert len(world.of(Seal)) > seals
+    assert losses(world) == []
+
+
 def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
     """A generation that was empty when it was rotated is read when its program writes to it
     later."""
