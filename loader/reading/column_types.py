@@ -11,6 +11,7 @@ They are the codec's Arrow types, except for these:
 | decimal of more than 38 digits | string | Spark's decimals have 38 digits |
 | null | string, always null | Parquet's null type becomes an int in Spark |
 | record without fields | struct of a null string `_` | Parquet has no struct without fields |
+| fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
 Times and timestamps keep the numbers of their Avro datums, as in Spark's from_avro. No conversion
 loses anything. docs/adr/0019-columns-that-stay-readable.md has what was tried.
@@ -48,6 +49,8 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
         return pa.int64()
     if types.is_null(arrow) or types.is_decimal256(arrow):
         return pa.string()
+    if types.is_fixed_size_binary(arrow) and not arrow.byte_width:
+        return pa.binary()
     return arrow
 
 

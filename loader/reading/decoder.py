@@ -13,12 +13,14 @@ value's bytes, the origin and one of these reasons:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import types
 
 from skidway.errors import SkidwayError
 from skidway.loader.reading.column_types import column_schema, converted
@@ -155,12 +157,30 @@ class Decoder:
 
 def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
     """The columns of a subject's schema. Raises SkidwayError if a column has a name that the loader
-    reserves."""
+    reserves, or if two fields have the same name. Upper case and lower case count as the same,
+    because plain Spark does not tell them apart."""
     columns = column_schema(Codec(schema).arrow_schema)
-    taken = sorted(reserved.intersection(columns.names))
+    own = {name.lower() for name in reserved}
+    taken = [name for name in columns.names if name.lower() in own]
     if taken:
         raise SkidwayError(f"its field {taken[0]} has the name of one of the loader's own columns")
+    _check_names(columns)
     return columns
+
+
+def _check_names(fields: Iterable[pa.Field]) -> None:
+    """Raises SkidwayError if the names of two fields differ only in case, at any depth."""
+    seen: dict[str, str] = {}
+    for each in fields:
+        other = seen.setdefault(each.name.lower(), each.name)
+        if other != each.name:
+            raise SkidwayError(
+                f"the names of its fields {other} and {each.name} differ only in upper and lower "
+                "case; register a version in which one of the fields has another name, and its old "
+                "name as an alias"
+            )
+        if types.is_nested(each.type):
+            _check_names(each.type.field(at) for at in range(each.type.num_fields))
 
 
 def _without_id(values: pa.BinaryArray, rows: npt.NDArray[np.intp]) -> dict[int, tuple[str, str]]:

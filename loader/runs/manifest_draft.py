@@ -28,7 +28,7 @@ from skidway.loader.state.manifest import (
     PartitionRange,
     SchemaChoice,
 )
-from skidway.loader.state.parquet_file import write_columns
+from skidway.loader.state.parquet_file import columns_file
 from skidway.loader.state.tables import BucketKey, Changes, Tables, stage
 from skidway.schemas.client import Registered
 
@@ -81,14 +81,16 @@ class ManifestDraft:
         )
 
     def _columns(self, schema: Registered) -> ColumnsFile | None:
-        """Stages the file with the columns, if the schema is a new one or the file is gone."""
-        store, path, before = self._parts.store, layout.columns(self._topic.name), self._newest
-        known = before.schema.id if before is not None and before.schema is not None else None
-        if known == schema.id and store.length(path) is not None:
+        """Stages the file with the columns, unless the output has the same file already."""
+        store, path = self._parts.store, layout.columns(self._topic.name)
+        columns = file_schema(check_reader(schema.schema, RESERVED))
+        data = columns_file(directory_schema(columns))
+        if store.read(path) == data:
             return None
         staged = f"{self._load.staging}/columns.parquet"
-        columns = file_schema(check_reader(schema.schema, RESERVED))
-        write_columns(store, directory_schema(columns), staged)
+        writer = store.create(staged)
+        writer.write(data)
+        writer.close()
         return ColumnsFile(path, staged)
 
     def _head(self) -> delta.Head:

@@ -41,13 +41,11 @@ def write_table(
     return DataFile(kind, path, staged, sink.length, table.num_rows, _checksum(table), sink.crc32c)
 
 
-def write_columns(store: Store, schema: pa.Schema, staged: str) -> None:
-    """Writes and syncs a Parquet file that has columns and no rows. Raises StoreFailed."""
+def columns_file(schema: pa.Schema) -> bytes:
+    """A Parquet file that has columns and no rows. The same columns always give the same bytes."""
     data = io.BytesIO()
     pq.write_metadata(schema, data, store_schema=False)
-    writer = store.create(staged)
-    writer.write(data.getvalue())
-    writer.close()
+    return data.getvalue()
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:

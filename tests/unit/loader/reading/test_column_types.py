@@ -57,10 +57,13 @@ def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -
         ({"type": "bytes", "logicalType": "decimal", "precision": 38}, pa.decimal128(38, 0)),
         ("null", pa.string()),
         ({"type": "record", "name": "E", "fields": []}, pa.struct([("_", pa.string())])),
+        ({"type": "fixed", "name": "F", "size": 0}, pa.binary()),
+        ({"type": "fixed", "name": "F", "size": 1}, pa.binary(1)),
     ],
 )
 def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: pa.DataType) -> None:
-    """No column has a type because of which plain Spark would refuse the whole file."""
+    """No column has a type that Parquet cannot hold, or because of which plain Spark would refuse
+    the whole file."""
     assert type_of(avro) == arrow
 
 

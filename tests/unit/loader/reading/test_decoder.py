@@ -102,10 +102,30 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:
-    """A schema is refused if one of its fields has the name of a loader's column; the error names
-    the field."""
-    schema = json.dumps(
-        {"type": "record", "name": "R", "fields": [{"name": "_agent", "type": "long"}]}
-    )
-    with pytest.raises(SkidwayError, match="_agent"):
-        check_reader(schema, frozenset({"_agent"}))
+    """A schema is refused if one of its fields has the name of a loader's column, even in other
+    case; the error names the field."""
+    for name in ("_agent", "_Agent"):
+        with pytest.raises(SkidwayError, match=name):
+            check_reader(record(name), frozenset({"_agent"}))
+    check_reader(record("agent"), frozenset({"_agent"}))
+
+
+def record(*names: str) -> str:
+    """A schema of a record with fields of these names."""
+    fields = [{"name": name, "type": "long"} for name in names]
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+def test_fields_whose_names_differ_only_in_case_are_refused() -> None:
+    """A schema is refused if the names of two fields of one record differ only in case, at any
+    depth, because plain Spark would refuse the files. The error names both fields."""
+    check_reader(record("a", "b"), frozenset())
+    with pytest.raises(SkidwayError, match="its fields a and A differ only in upper and lower"):
+        check_reader(record("a", "A"), frozenset())
+    for nested in ({"type": "array", "items": INNER}, {"type": "map", "values": INNER}, INNER):
+        outer = {"type": "record", "name": "O", "fields": [{"name": "in", "type": nested}]}
+        with pytest.raises(SkidwayError, match="x and X"):
+            check_reader(json.dumps(outer), frozenset())
+
+
+INNER = json.loads(record("x", "X"))

@@ -301,6 +301,32 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     assert not list(loading.store.files(layout.stagings(TOPIC)))
 
 
+def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
+    """If the file with the columns is gone or has other bytes than those of the schema, the next
+    load writes it again. Otherwise, the next load leaves it alone."""
+    loading = MemoryLoading()
+    path, store = layout.columns(TOPIC), loading.store
+
+    def load() -> bool:
+        loading.write(1)
+        (number,) = loading.run().loads
+        data = store.read(layout.manifest(TOPIC, number))
+        assert data is not None
+        return Manifest.from_json(data, "").columns is not None
+
+    assert load()
+    whole = store.read(path)
+    assert whole
+    assert not load()
+    for damaged in (b"", whole[:-1]):
+        store.put(path, damaged)
+        assert load()
+        assert store.read(path) == whole
+    store.delete(path)
+    assert load()
+    assert store.read(path) == whole
+
+
 def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResult:
     piece = SliceResult(Slice(partition, 0, 5), 5, **changes)
     return PartitionResult(partition, (piece, piece), 5, {}, (), None, stop)
