@@ -22,7 +22,7 @@ only one copy can be taken over: after the first take-over every other copy is r
 `take-over`, the old broker may also take its own directory back. The old directory is kept until
 somebody removes it.
 
-    waybill              what belongs to a moved partition, written down and compared
+    waybill              the list of the files of a moved partition: written, read and compared
     hand_over            what the old broker's host does
     take_over            what the new broker's host does
     cli                  `skidway broker hand-over|take-over`

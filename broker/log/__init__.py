@@ -58,11 +58,11 @@ Ownership: only the broker's loop calls anything that changes a log. Flusher thr
 and paths, and hand back results.
 
 Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
-when a request waits for it, or after `flush.messages` or `flush.ms`. The offset that a flush will
-make durable is read before its fsync begins. The flush covers every file written since the last
-flush, and the directory if a file in it got a new name. Consumers are shown only flushed records,
-so no crash takes back what anybody saw. A failed fsync takes the whole log directory offline: the
-kernel may have dropped the pages, so a second fsync could succeed without the data.
+when a request waits for the flush, or after `flush.messages` or `flush.ms`. The offset that a flush
+will make durable is read before its fsync begins. The flush covers every file written since the
+last flush, and the directory if a file in it got a new name. Consumers are shown only flushed
+records, so no crash takes back what anybody saw. A failed fsync takes the whole log directory
+offline: the kernel may have dropped the pages, so a second fsync could succeed without the data.
 
 Time is append time everywhere. When a segment is rolled, when a segment expires and when a producer
 is forgotten depends on the moment of appending, never on the event times of records. So records

@@ -297,7 +297,9 @@ class LogManager:
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory of a failure offline; returns its partitions, now stopped."""
+        """Takes the log directory of a failure offline. Returns the directory's partitions, which
+        are then stopped.
+        """
         home = self.directory_of(failure.path)
         if home is None or home.offline is not None:
             return []

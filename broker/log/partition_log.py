@@ -93,8 +93,8 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end at the last clean stop. None if the last stop was not clean, or if a
-        segment was rolled after it.
+        """The log end at the last clean stop. None if the last stop was not clean, or if a segment
+        was rolled after that stop.
         """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
