@@ -51,9 +51,11 @@ class KeptAnswers:
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
-        """The answer's body for a request's version and body, if it is kept and still right.
+        """The body of the answer to a request with this version and body; None if no answer is kept
+        that is still right.
 
-        If it is None, the caller makes the answer from the current snapshots, and may `keep` it.
+        If the result is None, the caller makes the answer from the current snapshots, and may
+        `keep` it.
         """
         self._drop_outdated()
         if len(request) > REQUEST_BYTES_MAX:

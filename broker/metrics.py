@@ -1,4 +1,4 @@
-"""Makes metrics of the broker's counts when they are scraped.
+"""Makes metrics from the broker's counts at each scrape.
 
 The endpoint's thread only reads the counts. Refused batches and closed connections are labelled
 with reasons from closed sets.

@@ -55,7 +55,7 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        self._storing: int | None = None  # the number of the `Store` under way
+        self._storing: int | None = None  # the number of the `Store` that is under way
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
@@ -174,7 +174,8 @@ class Group:
         """Called when the `Store` with this number is done. error: why the group could not be
         stored; None if the group is durable.
 
-        INCONSISTENT_GROUP_PROTOCOL: the group has consumers that coordinate through ZooKeeper.
+        The error INCONSISTENT_GROUP_PROTOCOL means that the group has consumers that coordinate
+        through ZooKeeper.
         """
         held = self._held.pop(number, None)
         if held is not None:
@@ -255,7 +256,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the answer to its last join got lost
+            self._renew(now, member)  # the answer to the member's last join got lost
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -290,8 +291,8 @@ class Group:
     def _replace(
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
-        """Gives a static member that started again its new member id. A client that still uses
-        the old member id is fenced.
+        """A static member has started again: gives the member its new member id. A client that
+        still uses the old member id is fenced.
         """
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)

@@ -101,8 +101,8 @@ class HostedGroups:
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:
-        """Calls `then` with the group, or with an error: at once, or when the group has been
-        read.
+        """Calls `then` with the group, or with an error. If the group still has to be read, the
+        call comes later, when the group has been read; otherwise it comes at once.
         """
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
@@ -121,8 +121,8 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called now and then. Of the groups without members, stores those whose record in
-        ZooKeeper is out of date, and forgets those that were not used for a while.
+        """Called now and then. Looks at the groups without members: stores each group whose record
+        in ZooKeeper is out of date, and forgets each group that was not used for a while.
         """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):

@@ -131,10 +131,10 @@ class JobQueue:
         self._go(group)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
-        """Stores offsets; calls `done` when ZooKeeper has these or newer ones.
+        """Stores offsets; calls `done` when ZooKeeper has these offsets or newer offsets.
 
-        Drops the offsets of a topic that is deleted before they are stored, even if the topic is
-        recreated.
+        If a topic is deleted before its offsets are stored, drops these offsets, even if the topic
+        is recreated.
         """
         gathered, name_bytes = self._next, sys.getsizeof(group)
         size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())

@@ -28,8 +28,8 @@ GROUP_ID_BYTES_MAX = 1000
 """The longest name of a group, which is the name of a node in ZooKeeper."""
 
 NAME_BYTES_MAX = 1000
-"""The longest instance id, protocol or protocol type. These appear in the answers to all
-members.
+"""The longest instance id, protocol or protocol type. Each of these names appears in the answers to
+all members.
 """
 
 CLIENT_WORDS_MAX = 249

@@ -102,7 +102,9 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Takes over the protocols, timeouts and client of a JoinGroup request of this member."""
+        """Takes over the protocols, timeouts and client from a JoinGroup request that this member
+        sent.
+        """
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s
         self.rebalance_timeout_s = joining.rebalance_timeout_s

@@ -1,4 +1,4 @@
-"""Commits the offsets of groups to ZooKeeper, and reads them from it or from the cache."""
+"""Commits the offsets of groups to ZooKeeper; reads offsets from ZooKeeper or from the cache."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class GroupOffsets:
     ) -> None:
         """Answers when ZooKeeper has the offsets.
 
-        The offsets belong to the topics that have these names now. If a topic is deleted and
-        recreated while its offsets wait, the offsets are dropped.
+        Each offset belongs to the topic that has the given name at the time of the call. If a topic
+        is deleted and recreated while its offsets wait, the offsets are dropped.
         """
         of_topics = self._of_topics(offsets)
 

@@ -2,8 +2,9 @@
 
 The time runs from when the group last had members or from the offset's own commit, whichever is
 later. If a topic's `retention.hold` names a group, the group's offsets of that topic are kept at
-least for as long as they may hold segments back. Consumers that coordinate through ZooKeeper also
-count as members. If their registrations have changed since the last look, the time begins anew.
+least for as long as the group may hold segments back. Consumers that coordinate through ZooKeeper
+also count as members. If their registrations have changed since the last look, the time begins
+anew.
 """
 
 from __future__ import annotations

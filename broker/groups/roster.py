@@ -18,7 +18,9 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """The ids that new members got, each with the deadline for a join with it (monotonic s)."""
+        """The ids that new members got. Each id has a deadline (monotonic s) for the join with this
+        id.
+        """
         self.unheard: set[str] = set()
         """Restored members from which no request has come since the restart."""
         self._static: dict[str, str] = {}

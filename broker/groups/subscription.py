@@ -1,4 +1,4 @@
-"""Reads the topics from a consumer's protocol metadata. Only clients use the rest of it.
+"""Reads the topics from a consumer's protocol metadata. Only clients use the rest of the metadata.
 
 Kafka's ConsumerProtocolSubscription, any version: int16 version, int32 count, that many strings
 with an int16 length, and more.
@@ -14,7 +14,7 @@ _LENGTH = struct.Struct(">h")
 
 
 def topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics; None if this is no consumer's metadata."""
+    """The topics; None if `metadata` is not the metadata of a consumer."""
     try:
         _, count = _HEAD.unpack_from(metadata)
         at, found = _HEAD.size, set()

@@ -1,8 +1,8 @@
 """Moves a partition to another broker, or to another log directory, while nobody serves it.
 
-These commands copy nothing over a network. The operator moves the files, for example with rsync, on
-a disk, or with `mv`. The commands make sure that nothing is lost and that no two brokers serve the
-partition:
+The commands `hand-over` and `take-over` copy nothing over a network. The operator moves the files,
+for example with rsync, on a disk, or with `mv`. The two commands make sure that nothing is lost and
+that no two brokers serve the partition:
 
     hand-over   (the broker that leads the partition is stopped) opens the log as the broker
                 does at its start, computes every CRC and syncs everything; renames the
@@ -18,14 +18,14 @@ partition:
 
 After a crash between any two of these steps, either the partition is served where it was, or nobody
 serves it until the same command is run again and completes the move. Because of the leader epoch,
-only one copy can be taken over: after the first take-over every other copy is refused. The old
-broker may also take its own directory back in this way. The old directory is kept until somebody
-removes it.
+only one copy can be taken over: after the first take-over every other copy is refused. With
+`take-over`, the old broker may also take its own directory back. The old directory is kept until
+somebody removes it.
 
-    waybill              what belongs to a moved partition, written down and compared
+    waybill              the list of the files of a moved partition: written, read and compared
     hand_over            what the old broker's host does
     take_over            what the new broker's host does
     cli                  `skidway broker hand-over|take-over`
 
-Not done: moving a partition while it is served, or one with several replicas.
+Not done: moving a partition while it is served, or moving a partition with several replicas.
 """

@@ -46,7 +46,8 @@ class HandOver:
     def hand_over(
         self, partition: TopicPartition, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill]:
-        """Returns the directory to copy, and its waybill. Can be done again.
+        """Hands a partition over; returns the directory to copy, and its waybill. May be called
+        again after a success or a failure.
 
         Raises StateRefused if this broker may not hand the partition over; also DamagedLog,
         StorageFailed, SkidwayError.

@@ -100,7 +100,7 @@ class TakeOver:
                 f"the topic of {bill.partition} was deleted and recreated since the hand-over"
             )
         if (now.leader, now.leader_epoch) == (wanted.leader, wanted.leader_epoch):
-            return wanted.leader_epoch  # an interrupted take-over has done this already
+            return wanted.leader_epoch  # an earlier take-over has already written this state
         if (now.leader, now.leader_epoch) != (bill.broker_id, bill.leader_epoch):
             raise StateRefused(
                 f"{bill.partition} is led by broker {now.leader} in leader epoch "

@@ -104,9 +104,10 @@ def read(directory: Path) -> Waybill | None:
 
 
 def receive(directory: Path, waybill: Waybill) -> None:
-    """Compares every file with the waybill, restores its modification time and makes it durable.
+    """Compares every file with the waybill, restores the file's modification time and makes the
+    file durable.
 
-    Raises StateRefused for the first file that is not what was handed over; also OSError.
+    Raises StateRefused for the first file that differs from the waybill; also OSError.
     """
     expected = {each.name: each for each in waybill.files}
     found = {each.name: each for each in contents(directory)}

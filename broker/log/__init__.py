@@ -2,9 +2,9 @@
 
     <log.dirs>/
         meta.properties                     broker.id, cluster.id, directory.id
-        recovery-point-offset-checkpoint    per partition: everything below is on disk
-        log-start-offset-checkpoint         per partition: everything below is gone, by retention
-        .kafka_cleanshutdown                there only after a clean stop
+        recovery-point-offset-checkpoint    per partition: all records below this offset are on disk
+        log-start-offset-checkpoint         per partition: retention removed all below this offset
+        .kafka_cleanshutdown                exists only after a clean stop
         <topic>-<partition>/
             partition.metadata              topic id
             leader-epoch-checkpoint         where each leader epoch began
@@ -13,12 +13,12 @@
             <base offset, 20 digits>.timeindex      event time -> offset, sparse
             <base offset, 20 digits>.producers      producers as they were before that offset
             <base offset, 20 digits>.<position>.cut what recovery cut off behind a position
-            *.deleted                               expired, readers may still hold it
-        <topic>-<partition>.<32 hex digits>-delete/ a deleted topic's
-        <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no topic known
+            *.deleted                               an expired file that readers may still hold
+        <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
+        <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
-The layout is Kafka's, so that its tools read it (`.producers` is ours: Kafka's `.snapshot` has no
-room for the checksums of a producer's last five batches).
+The layout is Kafka's, so that Kafka's tools can read it (`.producers` is ours: Kafka's `.snapshot`
+has no room for the checksums of a producer's last five batches).
 
 An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` is
 both. Every read and write names its position; nothing relies on a file's cursor.
@@ -45,24 +45,24 @@ Layers, each of which imports only those above it in this list::
     state_recovery   producers and leader epochs from files
     recovery         from files to a PartitionLog, after a stop of any kind
     retention        which segments are expired: pure
-    retention_clock  the time that deletion by age goes by: without jumps forward
+    retention_clock  the clock for deletion by age; it makes no jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk
     log_directory    one of log.dirs: lock, marks, in use or offline
     checkpoint_writer   checkpoints of all directories, in the background
     expiration       carries out what retention decides
     log_manager      all logs of all log directories
-    dump, cli        what lies in the files, for people
+    dump, cli        shows people what lies in the files
 
 Ownership: only the broker's loop calls anything that changes a log. Flusher threads get descriptors
 and paths, and hand back results.
 
 Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
-when a request waits for it, or after `flush.messages` or `flush.ms`. The offset that a flush will
-make durable is read before its fsync begins. The flush covers every file written since the last
-flush, and the directory if a file in it got a new name. Consumers are shown only flushed records,
-so no crash takes back what anybody saw. A failed fsync takes the whole log directory offline: the
-kernel may have dropped the pages, so a second fsync could succeed without the data.
+when a request waits for the flush, or after `flush.messages` or `flush.ms`. The offset that a flush
+will make durable is read before its fsync begins. The flush covers every file written since the
+last flush, and the directory if a file in it got a new name. Consumers are shown only flushed
+records, so no crash takes back what anybody saw. A failed fsync takes the whole log directory
+offline: the kernel may have dropped the pages, so a second fsync could succeed without the data.
 
 Time is append time everywhere. When a segment is rolled, when a segment expires and when a producer
 is forgotten depends on the moment of appending, never on the event times of records. So records

@@ -7,9 +7,10 @@ Formats are Kafka's. A checkpoint file::
     hdfs-logs 0 1200            topic, partition, offset
     hdfs-logs 1 1187
 
-All are written atomically. A checkpoint only saves work, so a damaged checkpoint counts as empty:
-without a recovery point, everything is read again. meta.properties and partition.metadata say to
-which broker or topic the data belongs, so a damaged file of these two is refused.
+All these files are written atomically. A checkpoint only saves work, so a damaged checkpoint counts
+as empty: without a recovery point, everything is read again. meta.properties and partition.metadata
+say to which broker or topic the data belongs, so each of these two files is refused if it is
+damaged.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def read_meta(directory: Path) -> MetaProperties | None:
         return None
     pairs = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     try:
-        # A directory of Apache Kafka has no directory.id before 3.7.
+        # A directory that Apache Kafka before 3.7 wrote has no directory.id.
         directory_id = pairs.get("directory.id") or encode_id(uuid.uuid4())
         return MetaProperties(int(pairs["broker.id"]), pairs["cluster.id"], directory_id)
     except (KeyError, ValueError) as error:

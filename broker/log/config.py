@@ -14,7 +14,7 @@ UNLIMITED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Sizes in bytes, times in ms; a retention of -1 has no limit. Kafka's defaults mostly."""
+    """Sizes in bytes, times in ms; a retention of -1 means no limit. Most defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = WEEK_MS

@@ -1,7 +1,7 @@
 """Shows what is in segment files, batch by batch and record by record, for people.
 
-It only reads the files and takes no lock, so it may run beside the broker. The active segment may
-then end with half a batch. It computes every CRC.
+The command only reads the files and takes no lock, so it may run beside the broker. While the
+broker runs, the active segment may end with half a batch. The command computes every CRC.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DumpedBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """Bytes at a position that are no batch; nothing after them is read."""
+    """Bytes that are no batch, and their position; nothing after these bytes is read."""
 
     path: Path
     position: int
@@ -54,7 +54,7 @@ class DumpedRecord:
 
 def segment_files(path: Path) -> list[Path]:
     """The segment files of a partition's directory, in order; for the path of a file, only this
-    file. Raises UsageError if there is none.
+    file. Raises UsageError if there is no segment file.
     """
     if path.is_dir():
         found = [path / names.segment_file(base, names.LOG) for base in names.segment_bases(path)]

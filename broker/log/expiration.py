@@ -15,7 +15,9 @@ from skidway.broker.log.segment import Segment
 from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
-"""Returns the least offset of a partition that a group in its `retention.hold` still needs."""
+"""Returns the least offset of a partition that a group still needs. Only the groups that the
+topic's `retention.hold` names count.
+"""
 _log = log.get(__name__)
 
 
@@ -65,7 +67,8 @@ def expire(
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                # A later look deletes the old segment, when the name of the new file is durable.
+                # A later look deletes the old segment. By then, the name of the new file is
+                # durable.
                 each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)

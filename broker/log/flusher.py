@@ -1,4 +1,4 @@
-"""The threads that wait for the disk, so that the loop does not.
+"""The threads that wait for the disk, so that the loop need not wait.
 
 The loop hands over work as a function without arguments that uses only descriptors and paths. The
 result comes back to the loop by `post`. Each partition has at most one flush under way. Each other
@@ -36,7 +36,9 @@ class NothingSynced(OSError):
 
 
 class DiskWorker(Protocol):
-    """Does work that waits for the disk; a test's worker does it at once, or when told to."""
+    """Does work that waits for the disk; the worker of a test does the work at once, or when the
+    test says so.
+    """
 
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         """Does `work` away from the loop, then calls `done` on the loop."""
@@ -44,7 +46,7 @@ class DiskWorker(Protocol):
 
 
 class Flusher:
-    """Starts its threads at once; `close` ends them after all that was submitted."""
+    """Starts its threads at once; `close` ends the threads after all submitted work is done."""
 
     def __init__(self, post: Post, *, threads: int) -> None:
         self._post = post
@@ -61,12 +63,12 @@ class Flusher:
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
         """Does `work` on one of the threads, then calls `done` on the loop.
 
-        `work` may raise OSError only, which becomes part of the outcome.
+        The only exception that `work` may raise is OSError. The outcome then contains this error.
         """
         self._queue.put((work, done))
 
     def close(self) -> None:
-        """Waits for the work submitted and ends the threads."""
+        """Waits until all submitted work is done, then ends the threads."""
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
@@ -81,7 +83,7 @@ class Flusher:
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:
-    """Does the work and measures it."""
+    """Does the work and measures how long it takes."""
     start = time.monotonic()
     try:
         work()
@@ -91,8 +93,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes all of a flush durable: leader epochs, closed segments, the active segment, and names
-    of files.
+    """Makes everything that a flush names durable: leader epochs, closed segments, the active
+    segment, and names of files.
 
     Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
     """

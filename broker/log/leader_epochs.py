@@ -2,10 +2,10 @@
 batches.
 
 A consumer knows the epoch of the last record that it saw, and asks where this epoch ended. The
-answer tells it whether the log still holds the records that it saw (KIP-101, KIP-320). The file
+answer tells the consumer whether the log still holds these records (KIP-101, KIP-320). The file
 `leader-epoch-checkpoint` in a partition's directory has Kafka's format. The flush that makes an
 epoch's first records durable also writes this file. Because of the file, a start need not read the
-log to find the epochs. If the file is missing or damaged, it is made from the log::
+log to find the epochs. If the file is missing or damaged, it is made from the log. Its format::
 
     0                  version
     2                  entries
@@ -102,7 +102,8 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # If the epoch is before the first entry, only its end is known (as in Kafka).
+        # If the given epoch is before the first entry, only the end of the given epoch is known (as
+        # in Kafka).
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 

@@ -163,8 +163,8 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that is not ours. `delete`: its topic was deleted,
-        so the directory is removed too.
+        """Renames the directory of a partition that is not ours. `delete`: the partition's topic
+        was deleted, so the directory is removed too.
         """
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
@@ -225,9 +225,9 @@ class LogManager:
             error = OSError(errno.EIO, "every log directory is offline")
             done(StorageFailed("create", self.directories[0].path, error))
             return
-        # If a topic was recreated, the checkpoint files may still name its old log. Then these
-        # files are written first, so that after a crash the new log is not opened with the old
-        # log's offsets.
+        # If a topic was recreated, the checkpoint files may still name its old log. In this case,
+        # the checkpoint files are written first, so that after a crash the new log is not opened
+        # with the old log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -297,7 +297,9 @@ class LogManager:
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory of a failure offline; returns its partitions, now stopped."""
+        """Takes the log directory of a failure offline. Returns the directory's partitions, which
+        are then stopped.
+        """
         home = self.directory_of(failure.path)
         if home is None or home.offline is not None:
             return []
@@ -395,7 +397,9 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """Ends a clean stop, once everything is flushed and the worker is done. Never raises."""
+        """Ends a clean stop. Call it when everything is flushed and the worker is done. Never
+        raises.
+        """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
             try:
@@ -431,7 +435,9 @@ class LogManager:
         return points, starts
 
     def _place(self, wanted: Sequence[NewLog]) -> list[LogDirectory] | None:
-        """For each new log, the directory with the fewest partitions; None if all are offline."""
+        """For each new log, the directory with the fewest partitions; None if all directories are
+        offline.
+        """
         counts = dict.fromkeys(self._online(), 0)
         if not counts:
             return None

@@ -4,8 +4,9 @@
 
 The relative offset is the offset of a batch's last record less the segment's base offset. The
 position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. There
-is one entry for every `index.interval.bytes` of log. A search begins at the entry with the greatest
-offset that is not above its target. The target is in that entry's batch or a little after it.
+is one entry for every `index.interval.bytes` of log. A search for an offset begins at the entry
+with the greatest offset that is not above the offset sought. The offset sought is in the batch of
+this entry or a little after this batch.
 """
 
 from __future__ import annotations
@@ -62,11 +63,15 @@ class OffsetIndex:
         return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
-        """(last offset, position) of the batch in the newest entry; (base offset, 0) if none."""
+        """(last offset, position) of the batch in the newest entry; (base offset, 0) if there is no
+        entry.
+        """
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
-        """Forgets the unsaved entries of batches at `position` or later, which were not written."""
+        """Forgets the entries of batches at `position` or later. These batches were not written,
+        and their entries are not saved yet.
+        """
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:
             tail.pop()

@@ -39,8 +39,8 @@ class OffsetLookup:
     ) -> FileSlice | None:
         """Whole batches of one segment, beginning with the one that holds `offset`, up to `end`.
 
-        They have at most `max_bytes`; but with `at_least_one` the first batch is included even if
-        it is larger.
+        The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
+        included even if it is larger.
         """
         segment, position = self._locate(offset)
         try:
@@ -73,7 +73,7 @@ class OffsetLookup:
         return total
 
     def remember(self, place: LogPosition) -> None:
-        """Remembers where a read will begin, which then needs no search."""
+        """Remembers where a later read will begin, so that this read needs no search."""
         self._positions[place.offset] = place[1:]
         if len(self._positions) > POSITIONS_REMEMBERED:
             del self._positions[next(iter(self._positions))]

@@ -5,9 +5,9 @@ The offsets are always in this order, which is asserted where they change::
     log start offset <= flushed offset <= written offset <= log end offset
 
 Within a loop turn, `append` only stamps a batch and remembers its bytes; `write` puts all of them
-into the active segment with one `pwritev`. If that fails, the log takes back everything appended
-since the last write: offsets, index entries, producers. An offset that `append` gave out is
-therefore valid only once `written` has passed it.
+into the active segment with one `pwritev`. If this `pwritev` fails, the log takes back everything
+appended since the last write: offsets, index entries, producers. An offset that `append` gave out
+is therefore valid only after the written offset has passed it.
 
 `begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done; between the two
 calls the loop goes on appending. This class starts no thread and knows no connection.
@@ -93,8 +93,8 @@ class PartitionLog:
         self.flushed = end
         self.flush_running = False
         self.closed_at: int | None = None
-        """The log end at the last clean stop. None if the last stop was not clean, or if a
-        segment was rolled after it.
+        """The log end at the last clean stop. None if the last stop was not clean, or if a segment
+        was rolled after that stop.
         """
         self._pending: list[memoryview] = []
         self._undo: Undo | None = None
@@ -123,10 +123,10 @@ class PartitionLog:
     def append(
         self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> Appended:
-        """Gives a valid batch its offsets and stamps it; its bytes must stay until `write`.
+        """Gives a valid batch its offsets and stamps it; the batch's bytes must stay until `write`.
 
-        Raises SequenceRefused. Raises StorageFailed if a roll failed; later appends in this turn
-        then raise it too.
+        Raises SequenceRefused. Raises StorageFailed if a roll failed; after that, later appends in
+        the same turn also raise StorageFailed.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -149,9 +149,9 @@ class PartitionLog:
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
 
-        Its base offset is the log end or higher. If it is higher, the offsets between the two are a
-        gap that the caller has named. Producers are not checked. The bytes must stay until `write`.
-        Raises StorageFailed.
+        The batch's base offset is the log end or higher. If it is higher, the offsets between the
+        log end and the base offset are a gap that the caller has named. Producers are not checked.
+        The bytes must stay until `write`. Raises StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
@@ -162,8 +162,8 @@ class PartitionLog:
         self._put(segment, batch, header, header.base_offset)
 
     def write(self) -> None:
-        """Writes what was appended to the file. If it raises StorageFailed, the log has taken back
-        all of these appends.
+        """Writes the appended batches into the file. If `write` raises StorageFailed, the log has
+        taken back all of these appends.
         """
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
@@ -176,9 +176,9 @@ class PartitionLog:
     ) -> FileSlice | None:
         """Whole batches, beginning with the one that holds `offset`, up to `end`.
 
-        They have at most `max_bytes`; but with `at_least_one` the first batch is included even if
-        it is larger. None if there is nothing (yet). Raises OffsetOutside, StorageFailed,
-        DamagedLog.
+        The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
+        included even if it is larger. None if there is no batch (yet). Raises OffsetOutside,
+        StorageFailed, DamagedLog.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
@@ -247,7 +247,7 @@ class PartitionLog:
         return gone
 
     def start_at(self, offset: int) -> None:
-        """Raises the log start offset; retention deletes the segments below it later."""
+        """Raises the log start offset; retention later deletes the segments below this offset."""
         assert self.log_start_offset <= offset <= self.flushed.offset
         self.log_start_offset = offset
         self.epochs.cut_front(offset)
@@ -261,7 +261,9 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes the files that make the next start quick. All must be flushed. Raises OSError."""
+        """Writes the files that make the next start quick. Every record must be flushed. Raises
+        OSError.
+        """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
             return  # if nothing was appended, the files of the last clean stop are still right
@@ -298,8 +300,8 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int, base_offset: int) -> Segment:
-        """Begins a new active segment at `base_offset`. This is the log end, or in a mirror the
-        offset after a gap.
+        """Begins a new active segment at `base_offset`. `base_offset` is the log end, or in a
+        mirror the offset after a gap.
         """
         try:
             if self._pending:
@@ -370,7 +372,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # If a part was written, it must not look like a batch to a later reader of the file.
+            # If a part of the appends was written, that part must not look like a batch to a later
+            # reader of the file.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error

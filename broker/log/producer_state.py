@@ -8,7 +8,7 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     higher epoch                  must begin at sequence 0
     sequences of one of the five  a duplicate, if the CRC is the same
     exactly the next sequence     accepted
-    anything else                 OutOfOrderSequence: older than five, or a gap
+    anything else                 OutOfOrderSequence: older than the last five, or a gap
 
 If a batch has the sequence of a stored batch, but another CRC (computed over the bytes as the
 producer sent them), the producer has mixed up its batches. Such a batch is no duplicate: the broker
@@ -36,9 +36,9 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers give out only producer ids below this one. A new id has to be higher than every id below
-this one in the logs. Higher ids do not count: a client may send any id, and otherwise one batch
-with the largest possible id would leave no id to give out.
+"""Brokers give out only producer ids below this limit. A new id has to be higher than every id that
+the logs contain below this limit. Ids from the limit on do not count: a client may send any id, and
+otherwise one batch with the largest possible id would leave no id to give out.
 """
 CRC_UNKNOWN = 0
 """Stands for the CRC of a batch that is read again from a log with LogAppendTime, because the
@@ -56,11 +56,13 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """A gap, a batch older than the window of five, or other bytes under a used sequence."""
+    """A gap, a batch older than the window of five, or a batch with a used sequence but other
+    bytes.
+    """
 
 
 class InvalidProducerEpoch(SequenceRefused):
-    """An epoch lower than the last one seen with the producer id."""
+    """An epoch that is lower than the last known epoch of the producer id."""
 
 
 class SnapshotDamaged(Exception):
@@ -129,9 +131,9 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Adds the state `later`, which was made from the batches after those of this state. The
-        result is the same as if each of these batches had been noted here with `update`. This is
-        right because a producer's epochs only rise.
+        """Adds the state `later`. It was made from batches that follow the batches of this state.
+        The result is the same as if each of these batches had been noted here with `update`. This
+        is right because a producer's epochs only rise.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)

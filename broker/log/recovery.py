@@ -4,15 +4,16 @@ After a clean stop, recovery looks only at the end of the log. Otherwise it read
 the recovery point on, computes its CRC, and makes indexes and producers again. Invalid bytes are
 one of three things:
 
-    a torn tail   at or above the recovery point, no whole batch, and no valid batch behind it:
-                  what a crash leaves (a part of the last write, zeros, old blocks). Nobody was ever
-                  shown it. Recovery copies it to a `.cut` file and cuts it off.
-    pages that    at or above the recovery point, and a part of the batch was never written: zeros
-    are missing   to the end of a page, or the file ends. Pages reach a disk in any order, so a
-                  power failure may leave valid batches behind the missing pages; but a flush
-                  includes all pages in front, so none of these batches was flushed
-                  (docs/adr/0015). Recovery copies these batches and cuts them off too, even if
-                  they reach into the next segment, but no further.
+    a torn tail   bytes at or above the recovery point that are no whole batch, with no valid batch
+                  behind them: what a crash leaves (a part of the last write, zeros, old blocks).
+                  Nobody was ever shown these bytes. Recovery copies them to a `.cut` file and cuts
+                  them off.
+    pages that    a batch at or above the recovery point that was written only in part: zeros to
+    are missing   the end of a page, or the file ends. Pages reach a disk in any order, so a
+                  power failure may leave valid batches behind the missing pages. But a flush of
+                  these batches would have included the missing pages, so none of these batches was
+                  flushed (docs/adr/0015). Recovery copies these batches and cuts them off too, even
+                  if they reach into the next segment, but no further.
     damage        below the recovery point; or followed by valid batches; or a batch that is whole
                   by its CRC and does not belong there (no CRC covers base offset and leader epoch,
                   so a bit may have changed in these two fields of this batch or of the batch
@@ -23,8 +24,8 @@ A log that ends before its recovery point is also damaged, because a file is mis
 Segments that end before the recovery point are not read again, but each must end where the next one
 begins. (A segment that ends exactly at the recovery point is read, because its indexes may not be
 on disk yet.) Offsets may be missing in a mirror's log, but only those that its topic's gaps name.
-An index is made again if it is missing, partial or short, or if its last entry does not match its
-batch.
+An index is made again if it is missing, partial or short, or if its last entry does not match the
+batch for which this entry was made.
 
 Recovery syncs the good batches before they count as flushed.
 """
@@ -49,7 +50,8 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """The most segments with records that may follow a cut and be set aside. Between two flushes, the
-broker never writes more of them. So if more follow, a crash cannot be the reason.
+broker never writes more such segments. So if more such segments follow, a crash cannot be the
+reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -314,7 +316,7 @@ def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
     """Takes the segments that follow a cut out of the log, because their records were not flushed
-    either. Renames those with records to `.cut` files, and removes the empty ones.
+    either. Renames the segments with records to `.cut` files, and removes the empty segments.
     """
     for segment in following:
         if segment.size:

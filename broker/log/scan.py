@@ -1,8 +1,8 @@
 """Reads the batches of a segment's file one by one; the caller chooses how much to check.
 
-It reads in windows. One system call may read a window of many small batches, and of a large batch
-only one window is in memory. A length found in the file is used only after a comparison with the
-number of bytes left in the file.
+It reads in windows. One system call may read a window with many small batches. Of a large batch,
+only one window is in memory at a time. A length found in the file is used only after a comparison
+with the number of bytes left in the file.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def headers(
     descriptor: int, start: int, end: int, *, first_offset: int, holes: Holes, crc: bool
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Yields the position and header of each batch from `start` to `end`. Raises InvalidBatch for
-    the first bad batch, also for a batch that is cut off at the end of the file.
+    the first bad batch. A batch that is cut off at the end of the file is also bad.
 
     The first batch begins at `first_offset`. Each other batch begins where the batch before it
     ended, or after a hole that `holes` allows.
@@ -135,8 +135,10 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within the batch at a position. If the length field says so, but the
-    bytes up to the end of the file are the complete batch by its CRC, the answer is False."""
+    """Whether the file ends within the batch at a position. The answer is False if the length field
+    points beyond the end of the file, but the CRC shows that the bytes up to the end of the file
+    are the complete batch.
+    """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
         return True
@@ -155,8 +157,9 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     first page is all zeros from the position on, or if another page that the batch should fill is
     all zeros.
 
-    A flush of the file would have written that page, so nothing from that page on was flushed. No
-    batch begins with twelve zero bytes, because the batch's length is among its first twelve bytes.
+    A flush of the file would have written the page of zeros, so nothing from this page on was
+    flushed. No batch begins with twelve zero bytes, because the batch's length is among its first
+    twelve bytes.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)

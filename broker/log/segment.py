@@ -2,7 +2,7 @@
 
 No offset in it is lower than its base offset, and all are lower than the next segment's base
 offset. Only the last segment of a log, the active one, grows. A read returns a range of the file,
-not bytes: the network layer hands it to sendfile.
+not bytes: the network layer hands the range to sendfile.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class Segment:
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
         """Notes a batch that begins at a position, with `offset` as its base offset. About one
-        batch in every `interval_bytes` gets an index entry; returns whether this one did.
+        batch in every `interval_bytes` gets an index entry. Returns whether the batch noted here
+        got an entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:

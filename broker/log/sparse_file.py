@@ -1,8 +1,9 @@
-"""A file of fixed-size entries in ascending order, the newest ones still in memory.
+"""A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
-Both indexes are built on it. Entries are derived from the log, so they are written late, and not
-synced before their segment is closed. Recovery checks each file and rebuilds it if need be. Old
-entries are found in the file by bisection, so they need no memory and no open descriptor.
+Both indexes of a segment are built on this class. Entries are derived from the log, so they are
+written late, and not synced before their segment is closed. Recovery checks each file and rebuilds
+it if need be. Old entries are found in the file by bisection, so they need no memory and no open
+descriptor.
 """
 
 from __future__ import annotations

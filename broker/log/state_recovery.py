@@ -112,7 +112,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # written for a lost log end, or at an earlier clean stop
+            path.unlink()  # the snapshot is from a lost log end, or from an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

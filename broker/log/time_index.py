@@ -4,8 +4,8 @@
 
 The timestamp is the largest one in the segment so far. The offset is that of the last record in the
 batch with this timestamp. Entries ascend. Take the entry with the greatest timestamp *below* a
-target. All records before its offset are earlier than the target, so a search begins at that
-offset. When a segment is closed, the last entry of its index has the largest timestamp of the
+target. All records before this entry's offset are earlier than the target, so a search begins at
+that offset. When a segment is closed, the last entry of its index has the largest timestamp of the
 segment.
 """
 
@@ -66,7 +66,9 @@ class TimeIndex:
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets the unsaved entries for `offset` and later, whose batches were not written."""
+        """Forgets the entries for `offset` and later offsets. The batches with these offsets were
+        not written, and the entries are not saved yet.
+        """
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:
             tail.pop()

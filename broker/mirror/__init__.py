@@ -24,7 +24,7 @@ Before it goes on, it reads from the source the batch that ends at the mirror's 
 compares its CRC and leader epoch with those of the mirror's own last batch:
 
     same        go on behind it
-    different   diverged: the partition stops, by name, until an operator decides
+    different   diverged: the partition stops, and the status names it, until an operator decides
     gone        expired in the source: reported as unverifiable, then go on
     gap         the source begins above our log end: read the source's first batch, write the
                 missing offsets into ZooKeeper (topic config `mirror.gaps`), then copy from this

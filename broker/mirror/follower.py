@@ -118,7 +118,8 @@ class Follower:
         """Notes an interruption. Before copying goes on, the last batch of the mirror's log is
         compared with the source again.
 
-        If a gap is being stored at that moment, it will be found again, but is not named twice.
+        If a gap is being stored at that moment, the follower will find the gap again, but does not
+        name it twice.
         """
         if self.phase is not Phase.STOPPED:
             self.phase, self._source_start = Phase.CHECKING, None
@@ -177,7 +178,7 @@ class Follower:
         return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
-        """Stops, for a reason that does not pass by waiting."""
+        """Stops, for a reason that waiting does not remove."""
         self.phase, self.reason = Phase.STOPPED, reason
         return Stop(reason)
 

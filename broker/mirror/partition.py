@@ -73,7 +73,7 @@ class MirrorPartition:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it waits for an operator."""
+        """Whether the partition waits for an operator."""
         return self.follower.phase is Phase.STOPPED
 
     @property

@@ -2,9 +2,9 @@
 
 With `retention.hold: mirror-<cluster.name of the mirror>`, a topic of the source keeps the records
 that are not mirrored yet. Any tool that shows consumer groups shows how far the mirror is. The
-offsets say what is on disk in the mirror. The mirror itself does not depend on them, because its
-position is the end of its log. So if a source refuses the offsets, the refusal is only reported and
-counted, and the offsets are sent again later.
+offsets say what is on disk in the mirror. The mirror itself does not depend on the offsets, because
+its position is the end of its log. So if a source refuses the offsets, the refusal is only reported
+and counted, and the offsets are sent again later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Progress:
     """Owned by its source. One request is under way at a time."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
-        """offsets: the mirrored offset of each partition, by its name in the source."""
+        """offsets: returns the mirrored offset of each partition, by the partition's name in the
+        source.
+        """
         self.group = group
         self.failed = 0
         self.failure = ""

@@ -1,8 +1,9 @@
 """Resolves the names of source brokers without letting the loop wait for a name server.
 
 A name server that does not answer blocks its caller for many seconds. If the loop were the caller,
-this would block all clients. So threads look up the names, at most one for each name at a time. A
-result is used once, for the connection that asked for it. Numeric addresses need no look-up.
+this would block all clients. So threads look up the names. At most one thread looks up the same
+name at a time. A result is used once, for the connection that asked for it. Numeric addresses need
+no look-up.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Resolver:
     """Owned by the loop."""
 
     def __init__(self, post: Post, found: Callable[[], None]) -> None:
-        """found: called on the loop when something was looked up."""
+        """found: called on the loop when the look-up of a name has ended."""
         self._post = post
         self._found = found
         self._pending: set[tuple[str, int]] = set()

@@ -1,8 +1,8 @@
 """Decides which topics of a source cluster are mirrored, and under which names.
 
 The audit topic is always mirrored; other topics whose name begins with `_` never are, whatever the
-patterns say. Topics that are themselves mirrors in the source are left out. So are topics that came
-from this cluster, so that mirrors never feed each other in a circle.
+patterns say. Topics that are themselves mirrors in the source are left out. Topics that came from
+this cluster are also left out, so that mirrors never feed each other in a circle.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why a topic's name prevents mirroring it; None if it does not."""
+    """Why a topic cannot be mirrored under its name; None if it can."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

@@ -1,8 +1,8 @@
 """Follows one source cluster, inside the broker's loop.
 
-It works in rounds: every `mirror.metadata.interval.ms` it asks for the source's topics (`topics`),
-and gives a follower to each mirror partition that this broker leads. Between rounds the followers
-fetch.
+A source works in rounds: every `mirror.metadata.interval.ms` it asks for the source's topics
+(`topics`), and gives a follower to each mirror partition that this broker leads. Between rounds the
+followers fetch.
 
 A turn costs nothing unless something has come or is due, so a broker that mirrors thousands of
 partitions can serve its own clients as well.
@@ -400,7 +400,7 @@ class MirrorSource:
         self._client.remove(each.tp)
 
     def _leave(self, each: MirrorPartition) -> None:
-        """Makes sure that answers for the old position, which may still come, are ignored."""
+        """Makes sure that late answers for the old position are ignored."""
         each.attempt += 1
         each.retry_at = None
         self._moved.add(each.tp)

@@ -1,7 +1,7 @@
 """The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-The status is made on the caller's thread. So this code only reads, and copies a collection before
-it walks through it.
+The status is made on the caller's thread. So this code changes nothing, and iterates only over
+copies of collections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""The most entries of each kind that are listed. The counts beside the lists include all."""
+"""The most entries of each kind that are listed. The counts beside the lists include all entries.
+"""
 
 
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:

@@ -33,7 +33,9 @@ class Ask(Protocol):
 
 
 class SourceClient(Protocol):
-    """What a source needs of `skidway.kafka.client.following.LoopClient`, with its names."""
+    """The attributes and methods of `skidway.kafka.client.following.LoopClient` that a source
+    needs.
+    """
 
     @property
     def cluster(self) -> Cluster: ...

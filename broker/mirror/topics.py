@@ -68,7 +68,7 @@ class SourceTopics:
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless an earlier answer is still due."""
+        """Asks for the source's topics, unless the answer to an earlier request is still due."""
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
@@ -132,7 +132,7 @@ class SourceTopics:
         self._follow(plan)
 
     def _say(self, plan: Plan) -> None:
-        """Logs what is stopped or left out, each thing once."""
+        """Logs each topic that is stopped or left out, once for each reason."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
                 _log.error("mirror_topic_stopped", topic=name, reason=reason)

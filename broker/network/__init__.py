@@ -3,7 +3,7 @@
     timers       deadlines in a heap
     inbound      splits a connection's bytes into frames, in memory that lasts for a loop turn
     connection   answers in the order of the requests, sent with sendmsg and sendfile
-    listener     accepting, and surviving when there are too many
+    listener     accepts connections, and survives when there are too many
     shares       which connection is served next, and for how long: fair queueing by cost
     loop         turns: poll, receive, handle, append, answer, send
 
@@ -18,10 +18,10 @@ A turn is bounded to some milliseconds of work. Each connection gets a fair shar
 the cost of its requests (`shares`). What does not fit waits for the next turn. In this way a few
 clients that send requests without end do not keep the others waiting.
 
-A frame is handled where the kernel put it: in the arena. This is one buffer for all connections,
-and is emptied at the end of each turn. Only what a turn leaves unhandled is copied (`inbound`).
-Batches go from the arena to the file with one `pwritev`; on the way out the kernel copies from the
-page cache with `sendfile`. Nothing else touches a payload.
+A frame is handled where the kernel put it: in the arena. The arena is one buffer for all
+connections, and it is emptied at the end of each turn. Only what a turn leaves unhandled is copied
+(`inbound`). Batches go from the arena to the file with one `pwritev`; on the way out the kernel
+copies from the page cache with `sendfile`. Nothing else touches a payload.
 
 Bounds: frames (`socket.request.max.bytes`), requests of one connection that are handled and not
 answered (`queued.max.requests`), answers in memory. The loop does not read from a connection that

@@ -22,7 +22,7 @@ files do not count.
 """
 
 SEND_BYTES_MAX = 16 << 20
-"""How many bytes are sent to one connection before the others get their turn."""
+"""How many bytes are sent to one connection before the other connections get their turn."""
 
 _JOIN_MAX = 64
 
@@ -113,7 +113,7 @@ class Connection:
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Fills a place; returns whether answers may go out now. Ignored once closed."""
+        """Fills a place; returns whether answers may go out now. Does nothing after `close`."""
         if self.closed:
             return False
         slot.pieces = pieces
@@ -152,7 +152,7 @@ class Connection:
         return True
 
     def close(self) -> None:
-        """Closes the socket and forgets everything; harmless when closed."""
+        """Closes the socket and forgets everything. A second call does nothing."""
         if not self.closed:
             self.closed = True
             self._slots.clear()

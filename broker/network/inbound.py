@@ -22,13 +22,13 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The most bytes that are received in one turn before its answers are sent. If all requests are of
-the smallest kind, this is 30 ms of work.
+"""The most bytes that are received in one turn before the turn's answers are sent. If all requests
+are of the smallest kind, this is 30 ms of work.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
-"""The most bytes that are received at a time from a connection that is alone. If many connections
-are ready, less is received from each, because received bytes wait in memory until it is their
-connection's turn.
+"""The most bytes that are received at a time from a connection if no other connection is ready. If
+many connections are ready, less is received from each, because received bytes wait in memory until
+it is their connection's turn.
 """
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
@@ -62,7 +62,7 @@ class Arena:
         return self._view[self._at : self._at + size]
 
     def take(self, size: int) -> None:
-        """Keeps the first bytes of `space` as they are until `reset`."""
+        """Keeps the first `size` bytes of `space` as they are until `reset`."""
         self._at += size
 
     def reset(self) -> None:
@@ -162,7 +162,8 @@ class Inbound:
         else:
             held = self._view[self._at : self._end]
             # If no frame was handled (`_at` is 0), these bytes are not put back into the arena. The
-            # next receive may also be small, and then they would have to be copied out again.
+            # next receive may also be small, and then these bytes would have to be copied out
+            # again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held

@@ -57,8 +57,8 @@ class Listener:
         self.host, self.port = self.socket.getsockname()[:2]
 
     def listen(self) -> None:
-        """Lets clients in. Raises SkidwayError if another socket listens: two may bind an address,
-        but only one may listen.
+        """Lets clients in. Raises SkidwayError if another socket listens: two sockets may bind the
+        same address, but only one of them may listen.
         """
         try:
             self.socket.listen(BACKLOG)

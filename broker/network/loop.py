@@ -3,10 +3,11 @@
 It knows sockets and time. A `Service` knows what requests mean; `Shares` decides which of the ready
 connections is served next, and for how long. Other threads reach the loop by `post` only.
 
-A bug in the broker does as little damage as possible. In the handling of a request, it closes the
-connection; in a timer or a posted call, it ends only that call. Both are logged with a traceback
-and counted. A bug at the end of a turn, where logs are written, ends the broker (`run` raises). Its
-memory can no longer be trusted, and the next start makes it again from the files.
+A bug in the broker does as little damage as possible. A bug in the handling of a request closes the
+connection; a bug in a timer or a posted call ends only that call. Bugs of both kinds are logged
+with a traceback and counted. A bug at the end of a turn, where logs are written, ends the broker
+(`run` raises). The state in memory can no longer be trusted, and the next start makes this state
+again from the files.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# 32 methods: the steps of a turn, in order, and those that handlers call.
+# 32 methods: the steps of a turn, in order, and the methods that handlers call.
 class Loop:
     """The loop runs on one thread. Only that thread may call anything but `post`."""
 
@@ -151,8 +152,8 @@ class Loop:
         self._listeners = {}
 
     def post(self, action: Callable[[], None]) -> None:
-        """Runs `action` in one of the next turns. Any thread may call this. Does nothing once
-        closed.
+        """Runs `action` in one of the next turns. Any thread may call this. Does nothing after
+        `close`.
         """
         with self._wake_lock:
             if self._wake >= 0:
@@ -164,8 +165,8 @@ class Loop:
         self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
 
     def call_every(self, interval_ms: float, action: Callable[[], None]) -> None:
-        """Runs `action` at every interval, first after one interval. It goes on even if `action`
-        fails.
+        """Runs `action` at every interval, first after one interval. The calls go on even if
+        `action` fails.
         """
 
         def again() -> None:
@@ -211,7 +212,7 @@ class Loop:
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
         self.timers.run_due(self.now, self._call)
-        self._send_all()  # before `_serve`, so that answers that are ready do not wait for it
+        self._send_all()  # before `_serve`, so that finished answers do not wait for `_serve`
         self._serve()
         self._end_turn()
 
@@ -250,8 +251,8 @@ class Loop:
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # The connection is full, because answers are not sent yet. Until they are sent, its new
-            # requests must not wake the loop.
+            # The connection is full, because answers are not sent yet. Until the answers are sent,
+            # new requests of this connection must not wake the loop.
             self._listen_to(connection)
 
     def _serve(self) -> None:

@@ -2,12 +2,12 @@
 
 Start-time fair queueing (Goyal, Vin, Cheng 1996): each connection has a *tag*, the cost of the work
 done for it so far, and the connection with the lowest tag is next. A connection that was away comes
-back with the tag of the connection served now, or with its own tag if that is higher. So it cannot
-save up a share, and it keeps a debt. So two connections that always have requests get one half
-each, by the cost of their requests and not by their number. A connection that asks now and then is
-served before those that ask without end, however many they are. A new connection begins with a tag
-that is one allowance higher than that of the connection served now. So a client that opens a
-connection for each request gains nothing, and nobody waits for ever.
+back with the tag of the connection served now, or with its own tag if its own tag is higher. So a
+connection cannot save up a share, and it keeps a debt. Two connections that always have requests
+get one half each, by the cost of their requests and not by their number. A connection that asks now
+and then is served before the connections that ask without end, even if many connections do so. A
+new connection begins with a tag that is one allowance higher than that of the connection served
+now. So a client that opens a connection for each request gains nothing, and nobody waits for ever.
 
 A turn has a bound, so that timers, other threads, writes and answers come soon. The bound is
 divided among the waiting connections. If many connections wait, the turn ends before all were
@@ -26,7 +26,9 @@ from typing import Final, Generic, TypeVar
 TURN_COST: Final = 4_000
 """The cost that a turn may reach before its batches are written and its answers are sent."""
 ALLOWANCE_MIN: Final = 250
-"""The least allowance of a connection. A smaller one would cost more in calls than it is worth."""
+"""The least allowance of a connection. A smaller allowance would cost more in calls than it is
+worth.
+"""
 
 Who = TypeVar("Who", bound=Hashable)
 
@@ -68,7 +70,7 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # Connections that were not away may all have this tag too. A connection that comes back is
+        # Connections that were not away may have the same tag. A connection that comes back is
         # served before them.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 

@@ -1,4 +1,4 @@
-"""Deadlines in a heap; the loop sleeps exactly until the next one."""
+"""Deadlines in a heap; the loop sleeps exactly until the next deadline."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Timers:
         return max(self._heap[0].at - now, 0.0) if self._heap else None
 
     def run_due(self, now: float, call: Call = operator.call) -> None:
-        """Runs every due action with `call`. Timers that these actions set run at the next call at
-        the earliest.
+        """Runs every due action with `call`. Timers that these actions set run at the next call of
+        `run_due` at the earliest.
         """
         due = []
         while self._heap and self._heap[0].at <= now:

@@ -1,9 +1,9 @@
 """The partitions that this broker hosts. Each has a log, and an offset up to which consumers may
-see it.
+see the log.
 
     replica        high watermark and leader epoch of one partition
     flush_policy   when a log is flushed: pure
-    hosted         all of them: the writes and flushes of a loop turn, failures, offline directories
+    hosted         all partitions: writes and flushes of a loop turn, failures, offline directories
 
 Only the *flushed* offset of a replica counts. The high watermark is the least flushed offset of the
 in-sync replicas, this broker's included. If there is only one replica, the high watermark is this

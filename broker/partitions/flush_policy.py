@@ -2,8 +2,8 @@
 
 If a request waits for the flush, the flush begins at once, so that the request waits for one fsync
 and not for a timer. Otherwise the flush begins after `flush.messages` records or `flush.ms`, so
-that what nobody waits for is flushed in large pieces. At most one flush of a partition runs at a
-time. What is appended meanwhile is flushed by the next one.
+that records that no request waits for are flushed in large pieces. At most one flush of a partition
+runs at a time. The next flush covers the records that are appended meanwhile.
 """
 
 from __future__ import annotations

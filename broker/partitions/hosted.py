@@ -1,8 +1,8 @@
 """All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
 
 Within a turn, `touch` remembers which logs have something to write. At the end of the turn, `write`
-writes the appends to the files. Flushes run on the disk worker; when one is done, the high
-watermark moves, and the operations that wait for it are checked again.
+writes the appends to the files. Flushes run on the disk worker; when a flush is done, the high
+watermark moves, and the operations that wait for the high watermark are checked again.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ class HostedPartitions:
         self._touched[replica] = None
 
     def write(self) -> None:
-        """Writes what the turn appended. If a write fails, its log takes the appends back."""
+        """Writes what the turn appended. If the write of a log fails, this log takes the appends
+        back.
+        """
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

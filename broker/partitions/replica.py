@@ -29,7 +29,9 @@ class Replica:
     followers: dict[int, LogPosition] = field(default_factory=dict)
     high_watermark: LogPosition = field(init=False)
     served: bool = True
-    """False after the partition was dropped. Code that still has a reference to it looks here."""
+    """False after the partition was dropped. Code that still has a reference to the replica checks
+    this field.
+    """
     flush_timer: bool = False
     """Whether a timer is set. When it is due, the decision whether to flush is made again."""
 
