@@ -193,7 +193,7 @@ class Ledger:
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:
-    """A ledger in memory of all these records."""
+    """A ledger in memory that has taken all these records."""
     ledger = Ledger()
     ledger.take(values)
     return ledger

@@ -113,8 +113,8 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """In words, the settings that retire a place or a part of it, and the decisions that do so
-    under another name. Each has the places that it retires.
+    """Says in words which texts in the settings, and which decisions with other texts, also retire
+    a place or a part of the place. The values are the places that each of them retires.
 
     texts: `retired.places` of the settings. held: takes a text, and gives the counting places
     within `place` that the text retires.

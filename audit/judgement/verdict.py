@@ -99,7 +99,7 @@ class AgentVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status without what was accepted."""
+        """The status if accepted findings are left out."""
         return left_of(self.findings) if _acceptances(self.findings) else self.status
 
     @property
@@ -136,7 +136,7 @@ class BucketVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status without what was accepted."""
+        """The status if accepted findings are left out."""
         if not self.acceptances:
             return self.status
         return max([left_of(self.findings), *(x.residue for x in self.agents)])

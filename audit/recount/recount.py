@@ -9,10 +9,10 @@
             sent (tier agent)
 
 A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
-into place. So a file that no manifest named before the directories were listed is looked up in the
-manifests that were written since then. A file that is not in its place is looked for where it was
-staged, and then in its place again. Staging directories hold no rows for readers, and are not
-listed.
+into place. So if the listing finds a file that no manifest named when the listing began, the
+recount looks the file up in the manifests that were written later. A file that is not in its place
+is looked for where it was staged, and then in its place again. Staging directories hold no rows for
+readers, and are not listed.
 """
 
 from __future__ import annotations
