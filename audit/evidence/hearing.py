@@ -40,8 +40,8 @@ class Heard(NamedTuple):
     """Where and when a record was taken. topic, topic_id, partition, offset: the place of the
     record. sent_ms: the sender's clock when it sent the record; None if the broker writes its own
     clock into records (LogAppendTime). taken_ms: our clock when we took it. is_live: whether we had
-    been at the end of the log just before. appended_ms: the broker's clock when it appended the
-    record; None if the broker does not write this time into records."""
+    been at the end of the log just before we took the record. appended_ms: the broker's clock when
+    it appended the record; None if the broker does not write this time into records."""
 
     topic: str
     topic_id: str
@@ -88,10 +88,10 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A sender's clock compared with ours. window: the number of the last window of our time in
-    which any lag was used. least_ms: the least lag in that window. earlier_ms, earliest_ms: the
-    least lag in the window before, and in the window before that; None if no lag of that window is
-    used."""
+    """A sender's clock compared with ours. window: the number of a window of our time: the last
+    window in which any lag was used. least_ms: the least lag in that window. earlier_ms,
+    earliest_ms: the least lag in the window before `window`, and in the window before that; each is
+    None if no lag of its window is used."""
 
     window: int
     least_ms: int
@@ -126,8 +126,8 @@ class Hearings:
             self.offsets[key] = self.offsets.get(key, here).or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """Notes a seal of an epoch that is not the agent's first. `sealed` has the time at which
-        the epoch's first seal arrived: by our clock if the seal came live, otherwise by the
+        """Notes a seal of an epoch later than the agent's first epoch. `sealed` has the time at
+        which the epoch's first seal arrived: by our clock if the seal came live, otherwise by the
         broker's."""
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:

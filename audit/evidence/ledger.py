@@ -74,8 +74,8 @@ class Ledger:
         now_ms: int = 0,
         places: Iterable[Heard] = (),
     ) -> None:
-        """In one transaction, takes records of the audit topics and the positions up to which these
-        were read. places: where each record was taken; may be empty."""
+        """In one transaction, takes records of the audit topics and the positions up to which the
+        topics were read. places: where each record was taken; may be empty."""
         reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
@@ -120,8 +120,8 @@ class Ledger:
         return True
 
     def unread(self) -> dict[str, int]:
-        """By the schema's fingerprint, the number of messages whose schema this version does not
-        have."""
+        """The number of messages of each schema that this version does not have, by the schema's
+        fingerprint."""
         return self._rows.unread()
 
     @property
@@ -193,7 +193,7 @@ class Ledger:
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:
-    """A ledger in memory of all these records."""
+    """A ledger in memory that has taken all these records."""
     ledger = Ledger()
     ledger.take(values)
     return ledger

@@ -62,8 +62,8 @@ SELECT value FROM decisions WHERE revoked IS NULL
 """
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
-"""Decisions that nobody took back: `_REMAINING` selects those that concern every bucket,
-`_OF_BUCKETS` those about some buckets."""
+"""Decisions that nobody took back: `_REMAINING` selects the decisions that concern every bucket,
+`_OF_BUCKETS` the decisions about some buckets."""
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -116,7 +116,7 @@ def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
 
 
 def bucket_ms(connection: sqlite3.Connection) -> int:
-    """The greatest size of the newest buckets; 0 if there is none."""
+    """The greatest bucket size in ms among the newest buckets; 0 if there are no buckets."""
     (size,) = connection.execute(_BUCKET_MS).fetchone()
     return int(size)
 
@@ -294,8 +294,8 @@ class _Reader:
         return notes.values()
 
     def _losses_by_name(self) -> dict[tuple[str, str], list[LossNote]]:
-        """The losses by a topic's name: those of the topic, of its rejects, and of earlier topics
-        with the same name."""
+        """For each topic name, the losses of the topic, of the topic of its rejects, and of earlier
+        topics with that name."""
         found: dict[tuple[str, str], list[LossNote]] = {}
         for source, topic in self._found.topics.items():
             found.setdefault(_name(source), []).extend(chain.from_iterable(topic.losses.values()))

@@ -123,7 +123,8 @@ class Rows:
         return True
 
     def take_hearings(self, found: Hearings) -> None:
-        """Takes the values about the senders' clocks and the places of their messages."""
+        """Takes what messages show about their senders: clocks, times and the places of
+        messages."""
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
@@ -153,8 +154,8 @@ class Rows:
         )
 
     def unread(self) -> dict[str, int]:
-        """By the schema's fingerprint, the number of messages whose schema this version does not
-        have."""
+        """The number of messages of each schema that this version does not have, by the schema's
+        fingerprint."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _take_unread(self, error: SchemaUnknown) -> None:
@@ -330,7 +331,7 @@ class Rows:
 
     def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
         """Notes an agent's host. said: epoch, number and sender's time of the message; epoch and
-        number are zero if the message has none."""
+        number are zero if the message has neither."""
         *_, time_ms = said
         self._connection.execute(
             "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"

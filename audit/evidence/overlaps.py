@@ -6,8 +6,8 @@ old agent follows the new one. In both cases the messages of one of the two agen
 with no message of the other between them. But if the messages of agents A and B come in the order
 A, B, A, B, both are alive at the same time. This test needs no clock.
 
-If messages are taken in the order of the log, every overlap is found. In any other order some may
-be missed, but no false one is found.
+If messages are taken in the order of the log, every overlap is found. In any other order an overlap
+may be missed, but no false overlap is found.
 """
 
 from __future__ import annotations

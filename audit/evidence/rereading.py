@@ -14,27 +14,27 @@ Either of them can have changed when the state was lost. If the audit took one f
 bucket could be falsely `complete`. If it takes two files for one, buckets are only `unknown` for a
 minute. The host's name is always compared. Machines that are made from one image all have the
 image's log files (perhaps emptied), with the same inode, birth and file system. The agents of such
-machines run at the same time. Without the name, none of their buckets would ever be complete. So
-rereading is not recognised if the host's name is lost together with the state, or if the disk moves
-to another host.
+machines run at the same time. If the name were not compared, none of their buckets would ever be
+complete. So rereading is not recognised if the host's name is lost together with the state, or if
+the disk moves to another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
 
     R had announced the file: the announcement comes before the file's first record
     O had begun: if O began later than R, R delivered the line after O's first message
-    the line was in the file when O read it, so not later than O was last heard
+    the line was in the file by the time at which O was last heard, because O had read the line
 
 So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
 the file had when O was last heard (`until_ms`). R's seals say when R had read them (see doublings).
 All of these times are of the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. R cannot have
-read all that O had read before R has announced all of R's ids for the file. Only ids whose content
-came after O was last heard are excepted. The exception is safe. If R announced an inode after O was
-last heard, R has seen all content that O can have read there. If R later has another id for that
-inode, and the content of this id does not continue the earlier content, then the later content
-consists of newer lines, or of lines that R knows to have delivered itself.
+An agent may have several ids for one file, for instance one after each truncation. As long as R has
+not announced all of R's ids for the file, R cannot have read all that O had read. Only ids whose
+content came after O was last heard are excepted. The exception is safe. If R announced an inode
+after O was last heard, R has seen all content that O can have read there. If R later has another id
+for that inode, and the content of this id does not continue the earlier content, then the later
+content consists of newer lines, or of lines that R knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ fingerprint."""
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
-    """The time during which an agent may have delivered lines that other agents had delivered
-    already. reason: names the file that shows this.
+    """The time during which an agent may have delivered doubled lines: lines that other agents had
+    delivered already. reason: names the file that shows this.
 
-    since_ms: a line that the agent had sealed before this time is no such line; None if any of the
-    agent's lines may be one. until_ms: a seal that the agent noted after this time vouches that the
-    agent has read all such lines.
+    since_ms: a line that the agent had sealed before this time is no doubled line; None if any of
+    the agent's lines may be a doubled line. until_ms: a seal that the agent noted after this time
+    vouches that the agent has read all doubled lines.
     """
 
     since_ms: int | None
@@ -145,7 +145,7 @@ def rereadings(
     """The rereadings of one topic, by agent. files: the notes of each file, see the module.
 
     began: gives the time in ms at which an agent was first heard; None if its first message is
-    gone. last_heard: gives the time in ms at which it was last heard.
+    gone. last_heard: gives the time in ms at which an agent was last heard.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()

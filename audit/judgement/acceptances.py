@@ -52,8 +52,8 @@ def revocations(
     found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
 ) -> list[Revocation]:
     """Makes a revocation for each acceptance of these buckets, whether the acceptance covers any
-    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if no
-    acceptance is of these buckets."""
+    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if these
+    buckets have no acceptance."""
     buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
     ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
@@ -78,8 +78,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """The counting places with the most similar names, in the order of their names, and the number
-    of other places."""
+    """The counting places whose names are most similar to `place`, sorted by name, and the number
+    of other counting places."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)
@@ -93,8 +93,8 @@ def reinstatements(
     signed: Signature,
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes back the retirements of a place. Raises UsageError if no decision retires it. others:
-    the other settings and decisions that retire the place, see other_retirements."""
+    """Takes back the retirements of a place. Raises UsageError if no decision retires the place.
+    others: the other settings and decisions that retire the place, see other_retirements."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
@@ -113,8 +113,8 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """The other settings and decisions that retire a place or a part of it, in words, each with the
-    places that it retires.
+    """Says in words which texts in the settings, and which decisions with other texts, also retire
+    a place or a part of the place. The values are the places that each of them retires.
 
     texts: `retired.places` of the settings. held: takes a text, and gives the counting places
     within `place` that the text retires.

@@ -116,7 +116,7 @@ def behind_ms(
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
-    """The senders with a reading in this window of our time or in the window before."""
+    """The senders with a reading in the present window of our time or in the window before."""
     window = evidence.taken_ms // WINDOW_MS
     return {name: x for name, x in evidence.readings.items() if 0 <= window - x.window <= 1}
 

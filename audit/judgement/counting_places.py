@@ -53,9 +53,9 @@ def counting_places(
 def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
-    """Some tiers in which only retired places have the topic: those that also have a place that is
-    not retired. Such a place may still have to take the topic. Empty if the topic's own cluster is
-    retired, because no more records leave such a cluster."""
+    """The tiers in which only retired places have the topic, although the tier also has a place
+    that is not retired. The place that is not retired may still have to take the topic. Empty if
+    the topic's own cluster is retired, because no more records leave such a cluster."""
     if retired.holds_cluster(source.cluster):
         return set()
     here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}
@@ -119,10 +119,10 @@ def _used_again(
 def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
-    """Findings for epochs that were first heard after a higher one. A sender that starts over takes
-    an epoch higher than all epochs that it knows, so such a sender did not know the higher one. The
-    counts of the higher epoch replace this sender's counts, but its counts may be the only true
-    ones."""
+    """Findings for epochs that were first heard after a higher epoch. A sender that starts over
+    takes an epoch higher than all epochs that it knows, so the sender of such an epoch did not know
+    the higher epoch. The counts of the higher epoch replace this sender's counts, but this sender's
+    counts may be the only true ones."""
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

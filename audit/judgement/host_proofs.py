@@ -6,7 +6,7 @@ counts as its newest (newest_agents):
     heard      the agent was heard, and is not silent
     sealed     each of its topics is sealed past the end of that bucket, and past the end of each
                later bucket that is due. So brokers have acknowledged all bytes that the files had
-               until then, and these bytes are counted
+               when these buckets ended, and these bytes are counted
     counted    these buckets are complete in the requested tiers: each tier has the same records,
                nothing is lost, and no message is missing. The proof does not wait for lateness: a
                bucket that the agent has sealed is judged as it is now
@@ -63,8 +63,8 @@ def proofs(
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
     """A proof for each host in each of its clusters. A host's clusters are those for which the
-    roster names the host; if the roster names none, they are those in which the host was heard.
-    bucket_ms: the size to assume while there are no buckets.
+    roster names the host; if the roster names no cluster for the host, they are the clusters in
+    which the host was heard. bucket_ms: the size to assume while there are no buckets.
 
     Raises UsageError for a host that no roster names and that was never heard, for a retired host,
     and for a time more than BUCKETS_MAX buckets ago.

@@ -22,8 +22,8 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 HostKey = tuple[str | None, str]
-"""Cluster and host. The cluster is None if the roster does not name it and no agent of the host was
-heard."""
+"""Cluster and host. The cluster is None if the roster names no cluster for the host and no agent of
+the host was heard."""
 
 
 class HostStatus(StrEnum):
@@ -58,9 +58,10 @@ class HostState:
     until which all agents that have the topic have sealed it; None for never. expected: whether the
     audit waits for the host. last_heard_ms: when the host was last heard, by the agent's clock, but
     never later than our clock showed at that moment; 0 for never. behind_ms: how far the host is
-    behind; 0 unless its messages arrive but the times in them are so old that it would be silent.
-    namesakes: agents that were alive at the same time, as on two machines with the same name. If
-    there are namesakes, last_heard_ms is the time of the namesake that has been silent longest.
+    behind. This is 0 unless the host's messages arrive with times so old that, by these times, the
+    host would be silent. namesakes: agents that were alive at the same time, as on two machines
+    with the same name. If there are namesakes, last_heard_ms is the time of the namesake that has
+    been silent longest.
     """
 
     cluster: str | None
@@ -75,14 +76,14 @@ class HostState:
 
     @property
     def sealed_until(self) -> int | None:
-        """The time in ms until which all of the host's topics are sealed; None if one of them was
-        never sealed."""
+        """The time in ms until which all of the host's topics are sealed; None if one of the topics
+        was never sealed."""
         seals = [until for until in self.topics.values() if until is not None]
         return min(seals) if seals and len(seals) == len(self.topics) else None
 
     @property
     def is_missed(self) -> bool:
-        """Whether the host is expected, but is not heard or is behind."""
+        """Whether the host is expected, but either is not heard, or is behind."""
         return self.expected and self.status in MISSED
 
 

@@ -52,10 +52,11 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
     """The time (ms, by the host's clock) until which a replaced agent's unread lines may have been
-    written. This is normally the time at which a newer agent began. If the newer agent's beginning
-    is not after the old agent's last message, the clock was set back. Then the result is the time
-    of that last message plus `silence_ms`, because a living agent sends messages more often than
-    that. 0 if no agent began after the old agent's last message."""
+    written. This is normally the time at which a newer agent began. But if this time is not after
+    the time of the old agent's last message, the clock was set back between the two. Then the
+    result is the time of the old agent's last message plus `silence_ms`, because a living agent is
+    never silent for so long. The result is 0 if no agent began after the old agent's last
+    message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:

@@ -15,8 +15,8 @@ DEFAULT_REJECTS_SHARE = 0.01
 DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
 """How far ahead of the reading time an event time can be: agents replace event times that are
-further ahead. An agent announces its own bound; if the agent's bound is larger, it applies
-instead."""
+further ahead. An agent announces its own bound; if the agent's bound is larger, the agent's bound
+applies instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def of_rejects(rejects: int, records: int, who: str) -> str:
 
 
 def of_delay(behind_ms: int) -> str:
-    """For a sender whose messages still arrive: how far it is behind."""
+    """Says how far a sender is behind although its messages still arrive."""
     return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
 
 

@@ -1,4 +1,5 @@
-"""Retired places: nobody waits for them any more. Texts name them as reports do. Pure.
+"""Retired places: nobody waits for them any more. Texts name these places in the words of the
+reports. Pure.
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic

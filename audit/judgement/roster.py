@@ -10,11 +10,11 @@ inventory writes (`roster.file`). The collector reads this file again when it ch
       - {host: app7, cluster: dc1, retired: true}
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
-clusters. Topics are given by their names, as in the agent's sources, without a mirror's prefix.
-Each name also stands for the topic of its rejects. Without topics, the host must report every topic
-that its agent ever mentioned. Nobody waits for a retired host; one entry that retires it is enough.
-An entry of the settings names no cluster and applies to every cluster. If no host must report, the
-roster is silent: then every agent that was ever heard is expected, except retired ones.
+clusters. Topics are given by their names, as in the agent's sources, without a mirror's prefix. The
+name of a topic also stands for the topic of its rejects. Without topics, the host must report every
+topic that its agent ever mentioned. Nobody waits for a retired host; one entry that retires it is
+enough. An entry of the settings names no cluster and applies to every cluster. If no host must
+report, the roster is silent: then every agent that was ever heard is expected, except retired ones.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Tier
 
 NOBODY_WAITS = "none"
-"""The status of a retired sender. Other senders have a verdict's word there. Pages give a retired
-sender no colour."""
+"""The status of a retired sender. The status of any other sender is the word of a verdict. Pages
+give a retired sender no colour."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The judgement: makes the verdict on each bucket of a topic from the evidence. Pure. The rules are
 in docs/delivery.md, section 6.
 
-For each (source topic, agent, bucket), all of these must hold before it is complete:
+One agent's part of a bucket of a source topic is complete only if all of these hold:
 
     schemas   this version has the schema of every message; other messages may say anything
     numbers   of the senders whose counts are used: no number is missing, no number has two
-              contents, and no sender lost its first messages (an expired topic) at a time when
-              these messages could touch the bucket
+              contents, and if a sender's first messages expired, these messages cannot have
+              touched the bucket
     chains    no delta of any sender for this bucket is missing
     epochs    the bucket does not lie between an agent's old epoch and its new one
     doublings no delta touched the bucket while the agent of the delta may have been reading lines
@@ -57,7 +57,8 @@ from skidway.kafka.source import Source
 
 
 def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerdict]:
-    """One verdict per source topic and bucket in which anything was counted, in that order."""
+    """One verdict for each bucket of each source topic, sorted by topic and then by bucket. Only
+    buckets in which anything was counted or declared lost have a verdict."""
     now_ms = present_ms(evidence, policy, now_ms)
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
@@ -120,8 +121,8 @@ class TopicJudgement:
     # One agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
-        """The verdict on one agent's part of a bucket. If nobody counted anything of it, there is
-        nothing to compare, and the part is complete if the agent has sealed the bucket."""
+        """The verdict on one agent's part of a bucket. If nobody counted anything of that part,
+        there is nothing to compare, and the part is complete if the agent has sealed the bucket."""
         found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
         for each in self._unread_findings():
             found = replace(

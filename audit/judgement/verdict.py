@@ -1,8 +1,9 @@
 """Verdicts on buckets, and their reasons.
 
-    complete    all expected tiers counted the same records, and all expected agents have sealed it
-    open        too young to decide, or an agent has not sealed it yet
-    incomplete  old enough and counted, but a tier lacks records or has other ones
+    complete    all expected tiers counted the same records, and all expected agents sealed the
+                bucket
+    open        too young to decide, or an agent has not sealed the bucket yet
+    incomplete  old enough and counted, but a tier lacks records or has other records
     unknown     evidence that is needed to decide is missing, perhaps for ever
     lost        an agent declared that lines are lost, and the lines may belong to the bucket
 
@@ -98,7 +99,7 @@ class AgentVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status without what was accepted."""
+        """The status if accepted findings are left out."""
         return left_of(self.findings) if _acceptances(self.findings) else self.status
 
     @property
@@ -135,7 +136,7 @@ class BucketVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status without what was accepted."""
+        """The status if accepted findings are left out."""
         if not self.acceptances:
             return self.status
         return max([left_of(self.findings), *(x.residue for x in self.agents)])

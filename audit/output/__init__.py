@@ -38,7 +38,7 @@ class FileEntry:
 
 
 class Output(Protocol):
-    """A tree of files. Other programs may change it meanwhile."""
+    """A tree of files. Other programs may change the files while this program reads them."""
 
     @property
     def url(self) -> str:
@@ -57,7 +57,7 @@ class Output(Protocol):
         """Yields every file below a directory, one by one; none if the directory does not exist."""
 
     def names(self, path: str) -> list[str]:
-        """The names directly in a directory, in order; empty if the directory does not exist."""
+        """The names directly in a directory, sorted; empty if the directory does not exist."""
 
 
 def open_output(url: str) -> Output:

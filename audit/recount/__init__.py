@@ -1,6 +1,6 @@
 """The recount: counts the rows of an output itself, as a second and independent way to a verdict.
 
-manifests  the files that the loads committed, by their manifests
+manifests  the files that the loads committed, as the loads' manifests name them
 faults     the kinds of faults in files of the output, each with the file's name and place
 row_files  reads one file of rows: its bytes, and the rows in it
 listing    finds files in the output's directories that no manifest names

@@ -71,7 +71,7 @@ def _fault(entry: FileEntry, opened: IO[bytes], named: NamedFiles, words: str) -
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """What the file's columns show about its rows; `place` if it is no file of rows."""
+    """What the file's columns show about its rows; `place` if the file has no such columns."""
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

@@ -183,7 +183,7 @@ class NamedFiles:
         self._connection.execute("DELETE FROM unnamed WHERE path = ?", (path,))
 
     def unnamed(self) -> Iterator[FileEntry]:
-        """The files in the directories that no manifest names, by path."""
+        """The files that are in the directories although no manifest names them, sorted by path."""
         for row in self._connection.execute("SELECT path, length FROM unnamed ORDER BY path"):
             yield FileEntry(*row)
 

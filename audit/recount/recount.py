@@ -9,10 +9,10 @@
             sent (tier agent)
 
 A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
-into place. So a file that no manifest named before the directories were listed is looked up in the
-manifests that were written since then. A file that is not in its place is looked for where it was
-staged, and then in its place again. Staging directories hold no rows for readers, and are not
-listed.
+into place. So if the listing finds a file that no manifest named when the listing began, the
+recount looks the file up in the manifests that were written later. A file that is not in its place
+is looked for where it was staged, and then in its place again. Staging directories hold no rows for
+readers, and are not listed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def expected(
 ) -> dict[str, Committed]:
     """Topics by name: all topics in the output (`known`), and topics whose rows were counted in the
     output although nothing of them is left there. If a topic has no manifest, the sender that
-    counted the topic shows its source."""
+    counted the topic shows the topic's source."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -142,9 +142,10 @@ def compare(
     """The buckets in which the rows differ from the counts of tier hdfs or tier agent, as far as
     these tiers are expected.
 
-    since: the (agent, bucket) that were loaded meanwhile; they are left for the next recount. If
-    the rows equal the counts of tier hdfs, but the agents counted more, the missing records are not
-    loaded (yet). Here that counts as no difference; the report judges it.
+    since: the (agent, bucket) that were loaded during this recount; they are left for the next
+    recount. If the rows equal the counts of tier hdfs, but the agents counted more, the missing
+    records are not loaded (yet). Such missing records are no difference here; the report judges
+    them.
     """
     source = result.committed.source
     if source is None:

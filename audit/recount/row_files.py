@@ -77,8 +77,8 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
 
 
 def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yields the rows in pieces. Each column has a buffer, so no row group is in memory as a
-    whole."""
+    """Yields the rows in pieces. Each column is read through a buffer, so no row group is in memory
+    as a whole."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     wanted = None if columns is None else list(columns)
     yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted)

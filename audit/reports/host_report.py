@@ -54,7 +54,7 @@ def sentence(states: Sequence[HostState]) -> str:
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
-    """The remarks about hosts in a report on buckets; empty while every host reports, each with one
+    """The remarks about hosts in a report on buckets; empty if every host reports with exactly one
     agent."""
     is_said = any(state.is_missed or state.namesakes for state in states)
     return [sentence(states)] if is_said else []

@@ -172,8 +172,8 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """The names of topics by `topic_name`. If a topic was deleted and created again, the beginning
-    of its id follows its name."""
+    """For each topic, the name that `topic_name` gives it. If a topic was deleted and created
+    again, the beginning of its id follows its name."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)

@@ -59,7 +59,8 @@ class SchemaUnknown(MessageRefused):
 
 
 class Tier(StrEnum):
-    """The tiers in which records are counted, in the order in which records pass them."""
+    """The tiers in which records are counted, in the order in which records pass through the
+    tiers."""
 
     AGENT = "AGENT"
     BROKER = "BROKER"
@@ -77,9 +78,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: if lines were lost before anybody read
-    them, they are older than the last seal before the loss by at most this time. ahead_ms: how far
-    the event time of a line can be ahead of the time at which the line was read."""
+    """What an agent assumes about event times. lateness_ms: lines that were lost before anybody
+    read them are at most this much older than the last seal before the loss. ahead_ms: how far the
+    event time of a line can be ahead of the time at which the line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
@@ -94,8 +95,8 @@ NOTHING_SAID = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """The sender of a message. cluster: the cluster where it counts; for HDFS, the cluster from
-    which it loads.
+    """The sender of a message. cluster: the cluster where the sender counts; for HDFS, the cluster
+    from which the sender loads.
 
     producer: the agent id in decimal, a counter's name, or the loader's output and topic. bounds:
     what an agent assumes about event times.
@@ -123,8 +124,8 @@ class Range:
 class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
-    previous: the number of the delta that touched the bucket last before this message, among the
-    deltas of the same producer and epoch; 0 for none.
+    previous: among the earlier deltas of the same producer and epoch, the number of the last delta
+    that touched the bucket; 0 for none.
     """
 
     source: Source
@@ -181,9 +182,9 @@ class SealedTopic:
     `sealed_until` are in deltas.
 
     If sealed_until is NEVER_SEALED, the seal vouches for nothing, and only says that the agent has
-    the topic. at: the number of the agent's last delta when it noted `sealed_until`. offsets:
-    (partition, last acknowledged offset). final: whether the agent leaves for good and sends
-    nothing after this seal; if so, `at` is the number of its very last delta.
+    the topic. at: the number of the last delta that the agent had made when it noted
+    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent leaves
+    for good and sends nothing after this seal; if so, `at` is the number of its very last delta.
     """
 
     source: Source

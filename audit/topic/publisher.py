@@ -1,8 +1,9 @@
 """Publishes numbered messages from a durable outbox, in order, and reads back the newest message.
 
-A message enters its owner's outbox in the same transaction as the progress that it counts, and
-leaves the outbox once every in-sync replica has it. After a crash, all messages that are still in
-the outbox are sent again: the same key with the same content, which the collector counts once.
+A message enters its owner's outbox in the transaction that also stores the progress up to which the
+message counts. The message leaves the outbox once every in-sync replica has it. After a crash, all
+messages that are still in the outbox are sent again: the same key with the same content, which the
+collector counts once.
 
 At start the owner reads back its newest message. If that message is newer than the owner's state,
 the state is an older copy (a restored machine, a clone). If the program went on, it would use the

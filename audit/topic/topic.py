@@ -61,7 +61,7 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of an audit topic. sent_ms: the record's timestamp, by its sender's clock; None if
-    the broker replaced it by its own time. Then the broker's time is in appended_ms."""
+    the broker replaced this timestamp by the broker's time, which is then in appended_ms."""
 
     tp: TopicPartition
     offset: int
@@ -81,8 +81,8 @@ def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]
 
 
 def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
-    """The first offset and the high watermark of each partition of these topics, as far as they
-    exist."""
+    """The first offset and the high watermark of each partition of these topics. Topics that do not
+    exist are left out."""
     found = client.metadata(sorted(topics)).topics
     tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
     if not tps:
@@ -132,10 +132,10 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[Record]:
-    """Yields the records that have arrived. `begins` has the offset of each partition from which on
-    records are wanted. If a partition no longer has that offset (it expired, or the topic was
-    deleted and created again), reading goes on at the partition's first offset. Messages that are
-    missing then show as missing numbers."""
+    """Yields the records that have arrived. `begins` has, for each partition, the first offset from
+    which records are wanted. If a partition no longer has that offset (it expired, or the topic was
+    deleted and created again), reading goes on at the partition's first offset. If messages are
+    lost in this way, their numbers are missing, which the audit finds."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

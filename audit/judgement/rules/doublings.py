@@ -3,7 +3,7 @@ another agent had delivered them. Pure.
 
 Announcements show which agents may have read the same bytes, and during which time (rereading). An
 agent that read the bytes again may have counted their lines a second time. The numbers of its own
-deltas show in which buckets, whatever event times the lines have:
+deltas show in which buckets such lines may be, whatever event times the lines have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
                      at   deltas that may count lines    deltas after S count none:
@@ -20,10 +20,10 @@ every later delta may hold such lines; so while both agents are heard, no bucket
 If the agent set bytes apart before a seal, the seal does not vouch that these bytes were read,
 because they may be read later. So this seal is no S.
 
-The times order the messages of two agents by the clock of their host. If that clock was set back
-between two messages, a second rule still holds: a line has only one event time, so a bucket in
-which both agents counted lines is in doubt. (Lines without an event time of their own get the time
-of reading, so only these lines depend on the clock.)
+Messages of two agents are put in order by their times, which the clock of the agents' host gave. If
+that clock was set back between two messages, a second rule still holds: a line has only one event
+time, so a bucket in which both agents counted lines is in doubt. (Lines without an event time of
+their own get the time of reading, so only these lines depend on the clock.)
 """
 
 from __future__ import annotations

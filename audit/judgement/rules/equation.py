@@ -51,7 +51,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         words = reasons.difference(first, expected, place, found)
         name = reasons.name_of_difference(words, expected, found)
         gravity = _gravity(place)
-        if not is_sealed and found.count >= expected.count:  # then `first` is what lacks records
+        if not is_sealed and found.count >= expected.count:  # then `first` lacks records
             gravity = max(gravity, _gravity(first))
         yield Finding(gravity, words, name)
         yield from _gap(facts, place)

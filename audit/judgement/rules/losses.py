@@ -43,8 +43,9 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
     lines can be of any age.
 
     The first time is the start of the first bucket that the agent had not sealed, minus the
-    lateness. If that bucket is unknown, the end of the agent's last seal before the loss takes the
-    place of the bucket's start. The lateness is the agent's or the policy's, whichever is larger.
+    lateness. If that bucket is unknown, the `sealed_until` of the agent's last seal before the loss
+    is used in place of the bucket's start. The lateness is the agent's or the policy's, whichever
+    is larger.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:

@@ -24,8 +24,8 @@ class TopicFacts:
     """The facts of one source topic, for all of its buckets.
 
     tiers: the tiers in which the topic's records must be counted. now_ms: the present, see
-    clocks.present_ms. ahead_ms: how far event times can be ahead, by the larger of the agents'
-    bounds and the policy's. topic: the topic's evidence. related: the topic's evidence, and for a
+    clocks.present_ms. ahead_ms: how far event times can be ahead: the largest of the agents' bounds
+    and the policy's bound. topic: the topic's evidence. related: the topic's evidence, and for a
     topic of rejects also the evidence of the topic whose lines were rejected. expectation: the
     agents that must have sealed the topic. places: the places that count the topic, with their
     senders, retired ones included. needed: tiers in which a place that is not retired may still
