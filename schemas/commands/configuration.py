@@ -1,5 +1,5 @@
 """`skidway schemas level|mode`: the settings of one subject, or the global settings, which apply to
-all subjects without their own."""
+all subjects without settings of their own."""
 
 from __future__ import annotations
 

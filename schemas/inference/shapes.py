@@ -54,15 +54,15 @@ class Shape:
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object's names are data. If they are, its only member has the name "" and is the
-    shape of all values."""
+    """Whether the object's names are data. If so, the object's only member has the name "" and is
+    the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
     """Whether the place is a whole line, which is always a record and never a map."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:
-        """Merges one value of that line."""
+        """Merges one value; `line` is the number of the line that has the value."""
         if line != self._last_line:
             self._last_line = line
             self.lines += 1
@@ -146,8 +146,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """The type of a value that is written as text. In case of doubt it is a string, for example for
-    `007`."""
+    """The type of a value that is written as text. In case of doubt, for example for `007`, the
+    type is a string."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind
