@@ -1,4 +1,4 @@
-"""Users and their passwords: a file with a salted scrypt hash (RFC 7914) for each.
+"""Users and their passwords: a file with a salted scrypt hash (RFC 7914) for each password.
 
     # comment
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
@@ -109,7 +109,8 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def remember(self, name: str, password: str) -> bool:
-        """Whether this password was found right before, and is still remembered. Fast."""
+        """Whether an earlier check found this password right, and the password is still remembered.
+        Fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()
