@@ -3,8 +3,8 @@
 The reader's and the writer's schema are walked together. The reader can read what the writer wrote
 if every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
 reported with its kind, its place in the reader's schema and a sentence. The reports follow the
-order of the schema, so they are the same each time. The verdicts are those of Avro Java's
-`SchemaCompatibility`, which Confluent's registry uses.
+order of the reader's schema, so they come in the same order each time. The verdicts are those of
+Avro Java's `SchemaCompatibility`, which Confluent's registry uses.
 """
 
 from __future__ import annotations

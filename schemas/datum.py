@@ -34,10 +34,10 @@ def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False
     """The schema in fastavro's form: full names, no logical types, no properties, and no default
     values unless `defaults` is true.
 
-    With `tagged`, a value of a union of several types is, for example, `{"member1": value}`. The
-    number is the place of the value's type in the union; null is not counted, and the first type
-    has the number 0. The encoded bytes are the same with and without these tags. Without them,
-    fastavro cannot tell which of the types a value has, for example int or long.
+    With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
+    The number in the tag is the place of the value's type in the union; null is not counted, and
+    the first type has the number 0. The encoded bytes are the same with and without these tags.
+    Without them, fastavro cannot tell which of the types a value has, for example int or long.
     """
     return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 

@@ -60,7 +60,7 @@ class MessageSchema:
 
 
 class Messages:
-    """The schemas of one version of the program: the current ones, and older ones to read old
+    """The schemas of one version of the program: the current schemas, and older schemas for old
     messages."""
 
     def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:

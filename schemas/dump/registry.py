@@ -21,7 +21,7 @@ READWRITE: Final = "READWRITE"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
 """For a moment, a version of this subject has the highest id of the dump. So the registry never
-assigns an id of the dump again."""
+assigns an id of the dump to a further schema."""
 
 Tell = Callable[[int, int], None]
 """A function that is called with the number of steps that are done, and the number of all steps."""

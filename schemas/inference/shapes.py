@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import Any, Final
 
 SHAPES_MAX: Final = 10_000
-"""A log has at most this many places; values at further places are counted and left out."""
+"""Inference keeps the shapes of at most this many places of a log; values at further places are
+counted and left out."""
 MEMBERS_MAX: Final = 200
-"""An object has at most this many names. An object with more names becomes a map, because its names
-are data."""
+"""A record has at most this many names. An object with more names becomes a map, because so many
+names must be data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -79,8 +80,8 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this one. The same lines may have both places. So
-        the result gets the larger of the two numbers of lines, and the true number may be
+        """Merges the shape of another place into this shape. The same lines may have both places.
+        So the result gets the larger of the two numbers of lines, and the true number may be
         higher."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():

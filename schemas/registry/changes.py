@@ -32,7 +32,8 @@ class EntryTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionRegistered:
-    """A subject got a version. Only the first entry with an id has `schema` and `references`."""
+    """A subject got a version. If several entries have the same id, only the first of them has
+    `schema` and `references`."""
 
     subject: str
     version: int

@@ -4,7 +4,7 @@
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
 
 A user with several lines has several valid passwords. To change a password, add a line with the new
-one, tell the clients, and then remove the old line.
+password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
 16 MB, which makes guessing slow. A password that was right is remembered as a keyed digest, so only
