@@ -3,8 +3,8 @@ arrived.
 
 The judgement looks at an `Evidence`, which the ledger makes from its tables for a window of
 buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
-order and repetition do not matter. Only the senders are kept in the order in which they were first
-heard; that order can only raise a doubt (counting_places).
+order and repetition do not matter. The only order that is kept is the order in which the senders
+were first heard. That order can raise a doubt (counting_places) and has no other effect.
 
 The chain of a bucket: each count names the number of the sender's previous delta that touched the
 bucket. The sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0).
