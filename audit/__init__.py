@@ -6,7 +6,7 @@ these sums and judges whether records are missing.
                  deltas,      deltas       deltas      deltas        numbered, without holes
                  seals          |            |           |
                    v            v            v           v
-    topic        _skidway_audit in every cluster, followed by mirrors
+    topic        _skidway_audit in every cluster; mirrors copy it
                                     |
     collector                    ledger (SQLite) ---> verdict per (source topic, agent, bucket)
                                                        |          |          |

@@ -3,8 +3,8 @@
 The reader's and the writer's schema are walked together. The reader can read what the writer wrote
 if every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
 reported with its kind, its place in the reader's schema and a sentence. The reports follow the
-order of the schema, so they are the same each time. The verdicts are those of Avro Java's
-`SchemaCompatibility`, which Confluent's registry uses.
+order of the reader's schema, so they come in the same order each time. The verdicts are those of
+Avro Java's `SchemaCompatibility`, which Confluent's registry uses.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Level(Enumeration):
 
     @property
     def new_reads_old(self) -> bool:
-        """Whether the new schema must read what the old one wrote."""
+        """Whether the new schema must read what the old schema wrote."""
         return self.value.startswith(("BACKWARD", "FULL"))
 
     @property
     def old_reads_new(self) -> bool:
-        """Whether the old schema must read what the new one writes."""
+        """Whether the old schema must read what the new schema writes."""
         return self.value.startswith(("FORWARD", "FULL"))
 
 
@@ -64,7 +64,7 @@ class Incompatibility:
     `reader` and `writer` say which schema is which: "new" or "old". `reader_place` and
     `writer_place` point to the two types that do not fit, each in its own schema, as in
     `/fields/1/type/0` (the first branch of a union). A place may lead through references to named
-    types. `path` is the reader's place, with the branches of the writer's unions in between. The
+    types. `path` is `reader_place`, to which the branches of the writer's unions are added. The
     path ends with the part that does not fit: a field, `/name`, `/size` or `/symbols`.
     """
 
@@ -95,7 +95,8 @@ class Incompatibility:
         )
 
     def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
-        """The same incompatibility, with paths that begin one step further up in both schemas."""
+        """The same incompatibility, as seen from the enclosing types: puts one step before `path`,
+        and one step before each of the two places."""
         return replace(
             self,
             path=f"{path_step}{self.path}",
@@ -106,12 +107,12 @@ class Incompatibility:
 
 REPORTED_MAX: Final = 50
 """A pair of types gets at most this many messages, because a type that is used in many places would
-multiply them."""
+multiply the messages."""
 
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
-step, and each of its fields, aliases and symbols is a further step. Large unions, whose branches
-are all compared with one another, would otherwise stop the registry for hours."""
+step, and each field, alias and symbol of the two types is a further step. Large unions, whose
+branches are all compared with one another, would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -193,7 +194,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # inside itself, the pair counts as good
+            self._known[pair] = []  # a pair that occurs inside itself counts as good there
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
@@ -210,7 +211,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # `each` may be good only if `pair` is good
+        for each in self._good[inside:]:  # `each` may be good only because `pair` counted as good
             del self._known[each]
         del self._good[inside:]
         return found

@@ -1,9 +1,9 @@
 """Reads and writes single datums with fastavro, as strictly as the specification demands.
 
 fastavro checks little: it accepts negative branches and symbols, booleans whose byte is 2, and
-numbers of more than 64 bits. So `read_datum` encodes the value again. Only if this second encoding
-gives other bytes, `skidway.schemas.strict` walks over the datum and decides whether the datum is
-valid. (Varints with padding and arrays in several blocks are valid.)
+numbers of more than 64 bits. So `read_datum` encodes again the value that it read. Only if this
+second encoding gives other bytes, `skidway.schemas.strict` walks over the datum and decides whether
+the datum is valid. (Varints with padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ MALFORMED: Final = (
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """The schema in fastavro's form: full names, no logical types, no properties, and defaults only
-    with `defaults`.
+    """The schema in fastavro's form: full names, no logical types, no properties, and no default
+    values unless `defaults` is true.
 
-    With `tagged`, a value of a union of several types is, for example, `{"member1": value}`. The
-    number is the place of the value's type in the union; null is not counted, and the first type
-    has the number 0. The encoded bytes are the same with and without these tags. Without them,
-    fastavro cannot tell which of the types a value has, for example int or long.
+    With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
+    The number in the tag is the place of the value's type in the union; null is not counted, and
+    the first type has the number 0. The encoded bytes are the same with and without these tags.
+    Without them, fastavro cannot tell which of the types a value has, for example int or long.
     """
     return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 
@@ -76,7 +76,7 @@ def malformed_reason(error: BaseException) -> str:
 
 
 class _Plain:
-    """Writes one schema; owns the names it has declared so far."""
+    """Writes one schema in fastavro's form, and remembers the names that are declared so far."""
 
     def __init__(self, defaults: bool, tagged: bool) -> None:
         self._defaults = defaults
@@ -122,6 +122,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
-        name = f"_tag.t{self._tags}"  # takes its number before the tags inside `avro` do
+        name = f"_tag.t{self._tags}"  # this tag gets its number before the tags inside `avro`
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
         return {"type": "record", "name": name, "fields": fields}

@@ -56,8 +56,8 @@ class Change(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `old` and `new` describe the place in each schema; None if that schema has
-    nothing there."""
+    """One difference. `old` describes the place in the old schema, and `new` describes it in the
+    new schema; None if the schema has nothing at the place."""
 
     change: Change
     place: str
@@ -78,7 +78,7 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
     """The differences, in the order of the new schema; removed fields come at the end of their
     record.
 
-    At most `DIFFERENCES_MAX`; schemas with more have little in common.
+    At most `DIFFERENCES_MAX`; schemas with more differences have little in common.
     """
     walk = _Walk()
     found = []

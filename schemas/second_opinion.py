@@ -9,8 +9,8 @@ Our own code and Apache's library have different uses:
   place and in no fixed order.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
   when that library refuses the schema.
-- tests/unit/schemas compares our checker with the Python library's checker where the latter is
-  right.
+- tests/unit/schemas compares our checker with the Python library's checker wherever the library
+  is right.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 
 (Avro 1.12 specification, "Single-object encoding".) Reading these messages needs no registry, so
 the audit continues while the registry is down. The schemas are the `.avsc` files of this package.
-`history/` keeps the schemas of released versions, so that messages with their fingerprints stay
-readable.
+`history/` keeps the schemas of released versions, so that messages with the fingerprints of these
+schemas stay readable.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MessageSchema:
 
 
 class Messages:
-    """The schemas of one version of the program: the current ones, and older ones to read old
+    """The schemas of one version of the program: the current schemas, and older schemas for old
     messages."""
 
     def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:
@@ -133,7 +133,7 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
     the messages.
 
     Fields that a version does not have are left out. The caller has to decode a message to see
-    whether it still says the same as `record`.
+    whether the message still says the same as `record`.
     """
     return shipped().encodings(schema_name, record)
 

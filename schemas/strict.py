@@ -109,7 +109,7 @@ class _Walk:
                 count, expected = -count, at + size
             self._claim(count, least, weight)
             while count:
-                if may_be_empty:  # passes many empty items at once
+                if may_be_empty:  # many empty items are skipped at once
                     begin, at = at, self._behind_zeros(at, count)
                     count -= at - begin
                     if not count:

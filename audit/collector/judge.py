@@ -22,8 +22,8 @@ NEWEST_BLOCKS = 2
 
 NEVER_S, AGAIN_S = 5.0, 0.25
 """After the newest blocks, a step judges older blocks that were never judged, and ends once it has
-taken NEVER_S seconds. If no such block is left before that, the step judges older blocks again, and
-ends once it has taken AGAIN_S seconds."""
+taken NEVER_S seconds. If no such block is left before NEVER_S seconds have passed, the step judges
+older blocks again, and ends once it has taken AGAIN_S seconds."""
 
 
 class Judge:

@@ -173,8 +173,8 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places where senders (except agents) have counted, and that lie both within `place` and
-    within `text`."""
+    """The places where senders other than agents have counted, as far as these places lie within
+    `place` and also within `text`."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
@@ -190,7 +190,7 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
 def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
-    """By topic, start and size of a bucket: the bucket's name in reports, and its verdict."""
+    """Maps (topic, start, size) of each bucket to the bucket's name in reports and the verdict."""
     topics = report.topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)

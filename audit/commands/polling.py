@@ -13,8 +13,8 @@ from skidway.kafka.errors import KafkaError
 
 POLL_S = 1.0
 POLL_SHARE = 2
-"""After each look, `patiently` pauses for at least this many times the length of the look. So
-looking takes at most a third of the time."""
+"""After each look, `patiently` pauses at least this many times as long as the look took. So looking
+takes at most a third of the time."""
 
 NAMES_MAX = 3
 """The progress names at most this many hosts; the other hosts are only counted."""

@@ -1,4 +1,4 @@
-"""Publishes the messages of commands to the collector, on the audit topic of a cluster."""
+"""Publishes the messages that commands send to the collector, on the audit topic of a cluster."""
 
 from __future__ import annotations
 

@@ -258,8 +258,8 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """The same step. If the mirror named the missing offsets, the step gets the mirror's own
-        reason for the gap."""
+        """Returns the step. If the mirror named the missing offsets, the returned step has the
+        mirror's own reason for the gap."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]

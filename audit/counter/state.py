@@ -179,7 +179,7 @@ class CounterState:
         """Forgets everything. The new epoch begins with number 1 and at the start of every log."""
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
-                database.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
+                database.execute(f"DELETE FROM {table}")  # noqa: S608 - `table` is a constant
             database.execute("UPDATE meta SET epoch = ?, number = 0, bucket_ms = NULL", (epoch,))
 
     # The outbox, for the publisher.

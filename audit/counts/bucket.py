@@ -3,7 +3,7 @@
 A bucket is named by its start, in ms since the epoch, and holds the event times of [start, start +
 size). Starts are multiples of the size, also before 1970, so all tiers with the same size have the
 same buckets. Event times farther than FARTHEST_MS from 1970 are counted in the first or the last
-bucket. So every store can hold the start of every bucket, and can be queried for it.
+bucket. So every store can hold the start of every bucket, and find a bucket by its start.
 """
 
 from __future__ import annotations

@@ -136,9 +136,9 @@ class Counts:
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
-        """The counts as entries of deltas. previous: for each bucket that an earlier delta touched,
-        the number of this producer's last such delta. (If the entries are split into several
-        deltas, deltas.number_deltas keeps these numbers right.)"""
+        """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
+        producer touched, the number of the last delta that touched it. (If the entries are split
+        into several deltas, deltas.number_deltas keeps these numbers right.)"""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()

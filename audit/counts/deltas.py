@@ -1,10 +1,10 @@
-"""Numbering: turns sums and progress into numbered deltas: one delta, or several if one would be
+"""Turns sums and progress into numbered deltas: one delta, or several if a single delta would be
 too large.
 
 The numbers of a producer have no holes, so a number is only used inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a
 call, so that the `previous` numbers form one chain per bucket. Losses come last, because a loss
-concerns the buckets that were touched by deltas up to the number of the loss's own delta.
+concerns every bucket that was touched by the loss's own delta or by a delta with a lower number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def number_deltas(  # its arguments are the fields of a delta, and the limit
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
     """Deltas numbered from last + 1 on. previous: for each bucket that an earlier delta touched,
-    the number of the last such delta, from the producer's durable state."""
+    the number of the last delta that touched it, from the producer's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}
@@ -70,7 +70,7 @@ def number_seals(
     *,
     limit_bytes: int = LIMIT_BYTES,
 ) -> tuple[Seal, ...]:
-    """Seals numbered from last + 1 on, normally one."""
+    """Seals numbered from last + 1 on; normally there is only one seal."""
     return tuple(
         Seal(sender, last + index, time_ms, tuple(x for x in group if isinstance(x, SealedTopic)))
         for index, group in enumerate(_groups(list(topics), limit_bytes), start=1)

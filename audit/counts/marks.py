@@ -11,9 +11,9 @@ offset order. With the mark m before a record [first, end):
 The same formula gives the mark after a record in all three cases. So numpy can compute marks as a
 running maximum per file. Slices of one partition can be walked in parallel, each as if there were
 no marks before it. The result of a slice is wrong only if one of the slice's files begins at a
-lower position than the mark that the earlier slices leave for that file. The marks that slices
-leave follow from the slices' highest ends alone. `join` says which slices have to be walked again,
-and with which marks.
+lower position than the mark that the earlier slices leave for that file. The marks after a slice
+depend only on each file's mark before the slice and its highest end in the slice. `join` says which
+slices have to be walked again, and with which marks.
 
 Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
 """
@@ -136,7 +136,8 @@ def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDA
 
 
 def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) -> Int64s:
-    """The mark before each record: the running maximum of the ends before it in its file."""
+    """The mark before each record: the running maximum of the file's initial mark and the ends of
+    the file's earlier records."""
     sizes = np.diff(begins, append=len(end))
     before = np.empty_like(end)
     before[1:] = end[:-1]

@@ -1,9 +1,9 @@
 """Finds the topics that a configuration means, by names and by regular expressions that match whole
 names.
 
-A text of legal topic characters only is a name; anything else is a pattern. Patterns never match
-Skidway's own topics (`_skidway_audit`, also with the cluster prefix of a mirror). A name also
-stands for the topic of its rejects.
+A text is a name if each of its characters is legal in a topic name; any other text is a pattern.
+Patterns never match Skidway's own topics (`_skidway_audit`, also with the cluster prefix of a
+mirror). A name also stands for the topic of its rejects.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
 
 
 def is_own(topic: str) -> bool:
-    """Whether the name begins with `_`, or has a cluster prefix that `_` follows."""
+    """Whether the name begins with `_`, or with a cluster prefix and then `_`."""
     return topic.startswith("_") or topic.partition(".")[2].startswith("_")

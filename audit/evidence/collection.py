@@ -103,8 +103,8 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which to read on. The topic that was read is taken for the present topic if the
-    id of one of them is unknown."""
+    """The offset at which to read on. If the id of the topic that was read, or the id of the
+    present topic, is unknown, the two count as the same topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

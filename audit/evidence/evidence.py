@@ -3,8 +3,8 @@ arrived.
 
 The judgement looks at an `Evidence`, which the ledger makes from its tables for a window of
 buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
-order and repetition do not matter. Only the senders are kept in the order in which they were first
-heard; that order can only raise a doubt (counting_places).
+order and repetition do not matter. The only order that is kept is the order in which the senders
+were first heard. That order can raise a doubt (counting_places) and has no other effect.
 
 The chain of a bucket: each count names the number of the sender's previous delta that touched the
 bucket. The sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0).
@@ -40,7 +40,7 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
-"""A time later than that of every seal."""
+"""A time that is later than the time of every seal."""
 
 _ID_END = 1 << 63
 _ID_DIGITS_MAX = 19
@@ -151,10 +151,10 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic. agents: every agent that announced files, sealed, or has
-    counts or losses. rereadings: by agent; only agents that may have read the same bytes as other
-    agents before them have an entry. acceptances: the acceptances that nobody took back. recounts:
-    the newest result of each output. paths: the paths of the files that have losses, by agent and
-    file id."""
+    counts or losses. rereadings: by agent; an agent has an entry only if it may have read bytes
+    that another agent had read before. acceptances: the acceptances that nobody took back.
+    recounts: the newest result of each output. paths: the paths of the files that have losses, by
+    agent and file id."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -175,13 +175,13 @@ class Evidence:
     senders: in the order in which they were first heard. hosts: the host of each agent, from the
     agent's message with the greatest number, whatever its time. last_seen: by (tier, producer), the
     latest time in any of the sender's messages. began: by agent, the earliest time in any of the
-    agent's messages. Both are by the sender's clock. bounds: by agent, the widest bounds that it
-    ever announced. unread: by the schema's fingerprint, the number of messages whose schema this
-    version does not have. heard, readings, offsets: values that do not depend on the senders'
-    clocks alone, see module hearing; offsets are by agent. overlaps: pairs of agents of one host
-    that were alive at the same time. resumed: by agent and epoch (without an agent's first epoch),
-    the time at which the epoch's first seal arrived, see Hearings.seal. taken_ms: our clock when
-    the last record was taken; 0 for never. retirements: the retirements that nobody took back.
+    agent's messages. last_seen and began are by the sender's clock. bounds: by agent, the widest
+    bounds that it ever announced. unread: by the schema's fingerprint, the number of messages whose
+    schema this version does not have. heard, readings, offsets: values that do not depend on the
+    senders' clocks alone, see module hearing; offsets are by agent. overlaps: pairs of agents of
+    one host that were alive at the same time. resumed: by agent and epoch (without an agent's first
+    epoch), the time at which the epoch's first seal arrived, see Hearings.seal. taken_ms: our clock
+    when the last record was taken; 0 for never. retirements: the retirements that nobody took back.
     asked: the names of the topics to judge; None for all. Other topics are included only because
     the judgement of the asked topics needs them. window: buckets that start in this range are
     judged; its end is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0
@@ -288,8 +288,8 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """The note of a declared loss. A loss that a sender other than the agent declared counts as
-    older than any seal."""
+    """The note of a declared loss. If another sender than the agent declared the loss, the loss
+    counts as older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)
@@ -308,7 +308,7 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
-        return  # these four do not prove that any sender is alive
+        return  # messages of these four kinds do not prove that any sender is alive
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -12,9 +12,9 @@ A lag is our clock when a record was taken, minus the sender's clock when the re
 clock divides time into windows. The reading of a window is the least lag in it. Waiting only makes
 a record's lag greater, so the least lag is nearest to the difference of the clocks. A lag below
 zero is always used: no record is sent after it was taken, so the sender's clock must be ahead. A
-lag above zero is used only if the record came live, that is while we were at the end of its log.
-Otherwise the record was in a backlog, or the topic is being read again from its beginning. The
-readings of the two windows before the newest are kept as well. One window is not enough: if a
+lag above zero is used only if the record came live, that is, if it came while we were at the end of
+its log. Otherwise the record was in a backlog, or the topic is being read again from its beginning.
+The readings of the two windows before the newest are kept as well. One window is not enough: if a
 record waited elsewhere (in a mirror, or for a broker), its sender's clock looks slow in that
 window.
 """

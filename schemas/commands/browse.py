@@ -85,7 +85,7 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def document(found: Registered) -> dict[str, Any]:
-    """A version for programs, with the keys of the REST API."""
+    """The document that shows a version to programs. Its keys are those of the REST API."""
     made: dict[str, Any] = {**_row(found), "schema": found.schema}
     if found.references:
         made["references"] = [each.document() for each in found.references]

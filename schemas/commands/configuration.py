@@ -1,5 +1,5 @@
 """`skidway schemas level|mode`: the settings of one subject, or the global settings, which apply to
-all subjects without their own."""
+all subjects without settings of their own."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _asked(args: argparse.Namespace) -> RegistryAdministration:
 
 def _show(args: argparse.Namespace, what: str, own: str | None, above: str | None) -> None:
     """Prints the value that applies. `set_for` says whether the value is set for the subject itself
-    or for all."""
+    or for all subjects."""
     is_own = own is not None and args.subject is not None
     row = {
         "subject": args.subject,

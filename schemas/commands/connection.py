@@ -44,8 +44,9 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name. If no option names one, the registry that the environment
-    or the profile names. If none of them names one, the registry in the file in /etc.
+    """The registry that the options name. If no option names a registry, returns the registry that
+    the environment or the profile names. If neither of the two names a registry, returns the
+    registry in the file in /etc.
 
     If the environment or the profile names a registry, the credentials come from the environment
     and the profile; otherwise, they come from the file. Raises `ConfigurationRefused`.

@@ -1,5 +1,5 @@
 """`skidway schemas register|check`: registers a schema as the next version of a subject, or checks
-whether this is allowed."""
+whether the registration is allowed."""
 
 from __future__ import annotations
 

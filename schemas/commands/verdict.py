@@ -16,8 +16,8 @@ from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.compatibility import Level
 
 Version = int | str | None
-"""A version's number, or `latest`. None means all the versions with which the level demands a
-comparison when a schema is registered."""
+"""A version's number, or `latest`. None means several versions: those with which the registry
+compares a new schema, as the subject's level demands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def _advice(
     takes: tuple[Reference, ...],
     version: Version,
 ) -> Advice | None:
-    """Our own advice. None if our check finds no fault (the registry has a rule that we do not
-    have), or if our check cannot read an earlier version."""
+    """Our own advice. None if our check finds no fault (then the registry has a rule that our check
+    lacks), or if our check cannot read an earlier version."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:

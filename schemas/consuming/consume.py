@@ -176,9 +176,8 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
 def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
-    """For each partition, the offset of the first record whose timestamp is `where` or later.
-    `where`: a time in ms, or LATEST or EARLIEST. For a partition without such a record, the log end
-    offset."""
+    """For each partition, the offset of the first record whose timestamp is `where` or later; the
+    log end offset if no record is that late. `where`: a time in ms, or LATEST or EARLIEST."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]
@@ -191,8 +190,8 @@ def offsets_at(
 def _batches(
     fetcher: Fetcher, timeout_s: float | None
 ) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
-    """Yields batches as they arrive, until no batch has arrived for `timeout_s` seconds. With None,
-    goes on for ever."""
+    """Yields batches as they arrive, until no batch has arrived for `timeout_s` seconds. If
+    `timeout_s` is None, goes on for ever."""
     heard_at = time.monotonic()
     while timeout_s is None or time.monotonic() - heard_at < timeout_s:
         for fetched in fetcher.poll(LOOK_EVERY_MS):
@@ -212,7 +211,8 @@ def _write(
     *,
     as_json: bool,
 ) -> int:
-    """Writes at most `left` records of a batch, from offset `begin` on. Returns their number."""
+    """Writes at most `left` records of a batch, from offset `begin` on. Returns how many records it
+    wrote."""
     rows = [row for row in range(len(batch.offsets)) if batch.offsets[row] >= begin][:left]
     if not rows:
         return 0

@@ -83,8 +83,8 @@ def _show(args: argparse.Namespace) -> int:
 def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """For each partition, the range of the last `most` records; with `since`, only records since
-    that time."""
+    """For each partition, the range of the last `most` records; if `since` is given, the range
+    leaves out records that are older than `since`."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}

@@ -107,8 +107,8 @@ class Values:
 
 def plain(value: Any) -> Any:
     """The value in a form that JSON can hold. Bytes become text, or base64 under a name that ends
-    with `_base64`, so that no reader has to guess. Times become text as in RFC 3339, and decimals
-    become text."""
+    with `_base64`, so that no reader has to guess which of the two a value is. Times become text as
+    in RFC 3339, and decimals become text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):

@@ -39,11 +39,12 @@ class StoredVersion:
 
 @dataclass(slots=True)
 class Contents:
-    """A registry's whole content. `levels` and `modes` are by subject; the key None stands for all
-    other subjects.
+    """A registry's whole content. The keys of `levels` and `modes` are subjects; the key None
+    stands for all other subjects.
 
-    `levels` are configurations with `compatibilityLevel`. `highest_id`: the highest id that was
-    ever assigned, as far as is known. `passed_over` counts records of kinds that are ignored here.
+    The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
+    highest id that was ever assigned, as far as is known. `passed_over` counts, by kind, the
+    records that this module ignores.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)
@@ -104,7 +105,8 @@ def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
 
 
 def only(contents: Contents, subjects: Iterable[str]) -> Contents:
-    """The contents of these subjects, and the versions of other subjects that they reference."""
+    """The contents of these subjects, and all versions of other subjects that versions of these
+    subjects reference."""
     wanted = set(subjects)
     keys: dict[Key, StoredVersion] = {}
     for each in contents.versions.values():
@@ -122,7 +124,7 @@ def _place(
     version: StoredVersion, known: Mapping[Key, StoredVersion], done: dict[Key, StoredVersion]
 ) -> None:
     """Adds `version` to `done`. Before that, adds all versions that it references, directly or
-    through others. Iterative, because chains of references may be long."""
+    through others. It does not recurse, because chains of references may be long."""
     stack: list[tuple[StoredVersion, bool]] = [(version, False)]
     open_now: set[Key] = set()
     while stack:

@@ -6,7 +6,7 @@ Key kinds, with the values they have:
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
     DELETE_SUBJECT  subject               every version up to `version` was softly deleted
     CLEAR_SUBJECT   subject               its softly deleted versions were deleted for ever
-    NOOP            -                     nothing; ours has `maxId`, the highest id ever assigned
+    NOOP            -                     nothing; in our dump `maxId`, the highest id ever assigned
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ READWRITE: Final = "READWRITE"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
 """For a moment, a version of this subject has the highest id of the dump. So the registry never
-assigns an id of the dump again."""
+assigns an id of the dump to a further schema."""
 
 Tell = Callable[[int, int], None]
 """A function that is called with the number of steps that are done, and the number of all steps."""
@@ -95,7 +95,7 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
     """Sets a mode back to what it was before this restore. If the mode was IMPORT already, an
-    earlier restore was interrupted and had left it set; so the mode is reset instead."""
+    interrupted restore left the mode IMPORT behind. So the mode is reset instead."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -106,8 +106,8 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
 
 
 def _reset_mode(client: RegistryAdministration, subject: str) -> None:
-    """Removes a subject's mode. An older registry removed the mode already, together with the
-    subject's last live version."""
+    """Removes a subject's mode. It is no error if the mode is gone already: an older registry
+    removes the mode together with the subject's last live version."""
     try:
         client.reset_mode(subject)
     except RegistryRefused as refused:

@@ -73,7 +73,8 @@ def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
 
 
 def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
-    """The contents that a registry with these schema types cannot keep, one sentence for each.
+    """One sentence for each part of the contents that a registry with these schema types cannot
+    keep.
 
     A registry that only takes Avro is ours: it has one context, and no rules, tags or metadata.
     """

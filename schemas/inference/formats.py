@@ -38,8 +38,8 @@ class FormatUnknown(SkidwayError):
 
 
 class Unfit(Exception):
-    """A line that does not have the log's format. There are few different reasons, so that they can
-    be counted."""
+    """A line that does not have the log's format. The message is one of a few reasons, so that
+    lines can be counted by reason."""
 
 
 class LineReader(Protocol):
@@ -203,8 +203,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that divides most lines into as many columns as the first line, and the first
-    line into at least two. "" if no delimiter does."""
+    """The delimiter that divides the first line into at least two columns, and most lines into the
+    same number of columns. "" if no delimiter does so."""
     best, most = "", len(lines) / 2
     for delimiter in DELIMITERS:
         counts = [len(row) for row in _rows(lines, delimiter)]

@@ -18,7 +18,7 @@ from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
 
 SAMPLE_LINES: Final = 100
-"""The format is detected from at most this many lines, the first ones."""
+"""The format is detected from at most this many lines at the beginning of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposal. `lines`: number of records that were read; `fitting`: number of records that fit
-    the format, from which the proposal is made."""
+    """A proposal, which is made from the records that fit the format. `lines`: number of records
+    that were read; `fitting`: number of records that fit the format."""
 
     schema: dict[str, Any]
     format: Format
@@ -95,7 +95,7 @@ class _Count:
         self.unfit: Counter[str] = Counter()
 
     def read(self, lines: Iterable[bytes], made: LineReader) -> None:
-        """Merges every line; blank lines are no records."""
+        """Merges every line that is a record. Blank lines are no records."""
         for line in lines:
             if not line.strip():
                 continue

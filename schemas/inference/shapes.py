@@ -12,10 +12,11 @@ from datetime import datetime
 from typing import Any, Final
 
 SHAPES_MAX: Final = 10_000
-"""A log has at most this many places; values at further places are counted and left out."""
+"""Inference keeps the shapes of at most this many places of a log; values at further places are
+counted and left out."""
 MEMBERS_MAX: Final = 200
-"""An object has at most this many names. An object with more names becomes a map, because its names
-are data."""
+"""A record has at most this many names. An object with more names becomes a map, because so many
+names must be data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -54,15 +55,15 @@ class Shape:
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object's names are data. If they are, its only member has the name "" and is the
-    shape of all values."""
+    """Whether the object's names are data. If so, the object's only member has the name "" and is
+    the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
     """Whether the place is a whole line, which is always a record and never a map."""
     _last_line: int = -1
 
     def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:
-        """Merges one value of that line."""
+        """Merges one value; `line` is the number of the line that has the value."""
         if line != self._last_line:
             self._last_line = line
             self.lines += 1
@@ -79,8 +80,8 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this one. The same lines may have both places. So
-        the result gets the larger of the two numbers of lines, and the true number may be
+        """Merges the shape of another place into this shape. The same lines may have both places.
+        So the result gets the larger of the two numbers of lines, and the true number may be
         higher."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
@@ -146,8 +147,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """The type of a value that is written as text. In case of doubt it is a string, for example for
-    `007`."""
+    """The type of a value that is written as text. In case of doubt, for example for `007`, the
+    type is a string."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind

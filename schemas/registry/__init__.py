@@ -10,10 +10,10 @@ schema, whatever crashes. A log that every registry sees in the same order keeps
 Every change is one node that is created once and never altered. ZooKeeper creates node n+1 only if
 no such node exists, so creating it is a compare-and-set. Any number of registries may write at
 once. A registry makes its decision on the state after entry n, and tries to create entry n+1. If
-the node exists, another registry was first. Then the registry reads that entry and decides again. A
-deletion is an entry, too. A registry that lost ZooKeeper's answer recognises its own entry by a
-mark that it put into the node. A registry writes no more entries if the log was set back while it
-ran (a restored backup), or if the log has a gap.
+the node exists already, another registry created it first. Then the registry that came second reads
+that entry and decides again. A deletion is an entry, too. A registry that lost ZooKeeper's answer
+recognises its own entry by a mark that it put into the node. If the log is set back while a
+registry runs (a restored backup), or if the log has a gap, the registry writes no more entries.
 
 Reads are answered from memory, which follows the log by a watch on the node of the next number.
 While ZooKeeper is unreachable, the registry still answers reads. It also still answers a
@@ -24,8 +24,8 @@ what the client asks for, and a client takes a 404 as final.
 
 Ids come from the log alone. The next id is the highest plus one, so there are gaps only where an
 import (mode IMPORT) brought ids of another registry. An id that had a schema never gets another
-schema. A reference is stored with the id of the schema that the reference meant when it was made,
-so every schema stays readable, whatever is deleted.
+schema. A reference is stored with the id of the schema that the reference meant when the reference
+was made, so every schema stays readable, whatever is deleted.
 
 Reading order: `refusals` (every error, with its codes), `kept` (a schema under its id), `modes`,
 `changes` (the log's entries), `parsed` (a cache of schemas as types), `state` (the state after the

@@ -18,7 +18,8 @@ from skidway.schemas.registry.kept import Reference
 from skidway.schemas.registry.modes import Mode
 
 ENTRY_BYTES_MAX: Final = 1_000_000
-"""ZooKeeper refuses requests of 1 MiB (jute.maxbuffer); path and header need a part of that."""
+"""ZooKeeper refuses requests of 1 MiB (jute.maxbuffer); the path and the header of a request need a
+part of this size."""
 
 
 class EntryTooLarge(Exception):
@@ -31,7 +32,8 @@ class EntryTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionRegistered:
-    """A subject got a version. Only the first entry with an id has `schema` and `references`."""
+    """A subject got a version. If several entries have the same id, only the first of them has
+    `schema` and `references`."""
 
     subject: str
     version: int
@@ -56,8 +58,8 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A level was set for a subject, or, with subject None, for all subjects without their own.
-    Level None means that the level was reset."""
+    """A level was set for a subject, or, with subject None, for all subjects without a level of
+    their own. Level None means that the level was reset."""
 
     subject: str | None
     level: Level | None
@@ -65,8 +67,8 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """A mode was set for a subject, or, with subject None, for all subjects without their own. Mode
-    None means that the mode was reset.
+    """A mode was set for a subject, or, with subject None, for all subjects without a mode of their
+    own. Mode None means that the mode was reset.
 
     `recursive`: whether every subject's own mode was removed as well.
     """

@@ -20,8 +20,8 @@ number."""
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A version of a subject whose types a schema uses. `name` is the name that the schema's author
-    gave to the reference."""
+    """Names a version of a subject; a schema uses the types of that version. `name` is the name
+    that the schema's author gave to the reference."""
 
     name: str
     subject: str

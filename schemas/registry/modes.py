@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Mode(Enum):
-    """A subject's mode, or the mode of all subjects without their own."""
+    """A subject's mode, or the mode of all subjects that have no mode of their own."""
 
     READWRITE = "READWRITE"
     READONLY = "READONLY"

@@ -25,7 +25,8 @@ because a client that asks for the schema has to read all of them."""
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A schema's type, and the named types that it takes from the schemas that it references."""
+    """A parsed schema. `avro`: its type; `known`: the named types that come from referenced
+    schemas."""
 
     avro: AvroType
     known: Mapping[str, Named]

@@ -1,10 +1,10 @@
-"""Users and their passwords: a file with a salted scrypt hash (RFC 7914) for each.
+"""Users and their passwords: a file with a salted scrypt hash (RFC 7914) for each password.
 
     # comment
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
 
 A user with several lines has several valid passwords. To change a password, add a line with the new
-one, tell the clients, and then remove the old line.
+password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
 16 MB, which makes guessing slow. A password that was right is remembered as a keyed digest, so only
@@ -109,7 +109,8 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def remember(self, name: str, password: str) -> bool:
-        """Whether this password was found right before, and is still remembered. Fast."""
+        """Whether an earlier check found this password right, and the password is still remembered.
+        Fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()

@@ -160,7 +160,8 @@ def reference_exists(subject: str, version: int) -> Refusal:
 
 
 def id_does_not_match(known: int, given: int) -> Refusal:
-    """A request to import a schema that its subject has under another id."""
+    """A request to import a schema under an id, although the subject has the schema under another
+    id."""
     return Refusal(
         422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
     )

@@ -177,7 +177,7 @@ class RegistryState:
         return [] if known is None else known.live()
 
     def version(self, subject: str, version: int | None, *, deleted: bool = False) -> Version:
-        """That version, or the latest (None). Raises `NotFound`."""
+        """The version with that number; with None, the latest version. Raises `NotFound`."""
         found = self.versions(subject, deleted=deleted)
         if version is None:
             return found[-1]
@@ -191,11 +191,13 @@ class RegistryState:
         return self.subjects[subject].highest + 1 if subject in self.subjects else 1
 
     def level(self, subject: str | None) -> Level:
-        """The level that applies to a subject (None: to all subjects without their own)."""
+        """The level that applies to a subject (None: to all subjects without a level of their
+        own)."""
         return self.levels.get(subject) or self.levels.get(None) or self.default_level
 
     def mode(self, subject: str | None) -> Mode:
-        """The mode that applies to a subject (None: to all subjects without their own)."""
+        """The mode that applies to a subject (None: to all subjects without a mode of their
+        own)."""
         above = self.modes.get(None, Mode.READWRITE)
         return above if above is Mode.READONLY_OVERRIDE else self.modes.get(subject, above)
 

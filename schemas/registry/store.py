@@ -111,7 +111,7 @@ class Store:
 
     @property
     def failed(self) -> SkidwayError | None:
-        """The reason why the log cannot be followed any more; None if it can."""
+        """The reason why the log cannot be followed any more; None if the log can be followed."""
         return self._failed
 
     def start(self) -> None:

@@ -40,8 +40,8 @@ class ZookeeperLog:
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:
-        """At most `count` entries from number `first` on, up to the first entry that does not
-        exist. All `count` entries are requested at once."""
+        """At most `count` entries from number `first` on. The list ends before the first entry that
+        does not exist. All `count` entries are requested at once."""
         get = self._coordinator.client.get_async
         pending = [get(_path(number)) for number in range(first, first + count)]
         contents = []
@@ -64,8 +64,8 @@ class ZookeeperLog:
         _answer(self._coordinator.client.sync_async(ROOT))
 
     def watch(self, number: int, wake: Callable[[], None]) -> None:
-        """Calls `wake` on a thread of kazoo's when that entry is created, or at once if the entry
-        exists already.
+        """Calls `wake` on a thread of kazoo's when the entry with that number is created, or at
+        once if the entry exists already.
 
         If `watch` is called again, only the new `wake` is called from then on.
         """

@@ -6,8 +6,8 @@ true; the change is None if the answer is true already. A refusal is raised. If 
 writes an entry first, the store runs the decision again on the newer state. The rules are those of
 Confluent's `KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
 
-- `decision` the result of all decisions, and the checks of a subject's name and mode that they
-  share
+- `decision` the result of all decisions, and the checks of a subject's name and mode that all
+  decisions share
 - `submission` the schema that a client sent, with the schemas that it references
 - `comparison` whether a schema is compatible with the subject's earlier schemas
 - `registration`  new versions, imported ones, and lookups

@@ -16,8 +16,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier versions with which a schema is compared, newest first, and the level. A
-    `Comparison` no longer needs the state once it is made."""
+    """The earlier versions with which a schema is compared, newest first, and the level. Making a
+    `Comparison` needs the state; its methods do not."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
@@ -35,8 +35,7 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Compares ahead of time. When other writers wait later, `messages` has nothing left to
-        do."""
+        """Compares before other writers have to wait, and keeps the result for `messages`."""
         with contextlib.suppress(Refusal):  # if the refusal matters, the decision raises it
             self.messages(schema)
 
@@ -70,8 +69,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """The comparison with that version. If the subject is unknown, raises the `NotFound` for an
-    unknown version, not the one for an unknown subject."""
+    """The comparison with that version. Even if the subject is unknown, the `NotFound` that is
+    raised is the one for an unknown version."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

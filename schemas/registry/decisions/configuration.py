@@ -1,4 +1,5 @@
-"""Levels and modes of one subject, or (subject None) of all subjects without their own."""
+"""Levels and modes: those of one subject, or (subject None) the global ones, which apply to all
+subjects without a level or mode of their own."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""Keys that Confluent's registry takes beside the level. Ours refuses them, because ignoring them
-silently would be worse."""
+"""Keys that Confluent's registry takes beside the level. Our registry refuses these keys, because
+ignoring them silently would be worse."""
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
@@ -45,8 +46,8 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
     """Sets a compatibility level; the answer repeats the level.
 
     As in Confluent's registry, a body without `compatibility` changes nothing and is answered with
-    the level that is set; null removes that level, so that the global level or the program's
-    default applies.
+    the level that is set. With `compatibility` null, the level is removed, so that the global level
+    or the program's default applies.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -72,7 +73,7 @@ def reset_level(state: RegistryState, subject: str | None) -> Decision:
 
 
 def mode_set_for(state: RegistryState, subject: str) -> Mode:
-    """The subject's own mode, or READONLY_OVERRIDE if that is set for all subjects. Raises
+    """The subject's own mode, or READONLY_OVERRIDE if this mode is set for all subjects. Raises
     `NotFound`."""
     if state.mode(None) is Mode.READONLY_OVERRIDE:
         return Mode.READONLY_OVERRIDE

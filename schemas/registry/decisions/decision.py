@@ -1,4 +1,4 @@
-"""What all decisions return, and the checks of a subject that they share."""
+"""What all decisions return, and the checks of a subject that all decisions share."""
 
 from __future__ import annotations
 

@@ -46,18 +46,18 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """The comparison that `register` will make. The comparison is slow, but no longer needs the
-    state."""
+    """The comparison that `register` will make. Only making it needs the state; its slow method,
+    `messages`, does not."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
-    """The live version that has what the request asks for; None if there is none.
+    """The live version that has what the request asks for; None if no live version has it.
 
     The request's schema may declare all of its types itself, while the version takes the same types
-    from references. Both count as the same schema.
+    from references. The two schemas still count as the same.
     """
     wanted = [
         each

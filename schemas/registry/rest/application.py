@@ -94,8 +94,8 @@ class _RawPath:
 
 
 class _Threads:
-    """A few threads answer from memory. Other threads, which may have to wait, answer with the
-    log."""
+    """A few threads answer from memory. Other threads answer the requests that need the log; these
+    threads may have to wait."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory

@@ -37,7 +37,7 @@ ACCEPTS_UNKNOWN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. The names in its path are decoded. The body is {} if the request has none.
+    """One request. The names in its path are decoded. `body` is {} if the request has no body.
 
     `accepts_unknown`: whether the client accepts keys that would break older clients.
     """

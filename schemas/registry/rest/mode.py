@@ -1,4 +1,4 @@
-"""The routes of /mode, which says what may be changed, in all subjects and in one subject."""
+"""The routes of /mode: what may be changed in all subjects, and in one subject."""
 
 from __future__ import annotations
 

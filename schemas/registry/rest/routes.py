@@ -62,6 +62,6 @@ ROUTES: Final = (
 
 
 def with_fixed_mode(route: Answering) -> Answering:
-    """The same route for a registry whose modes requests cannot change."""
+    """The same route for a registry in which no request can change a mode."""
     changes = route.answer in (mode.set_mode, mode.reset_mode)
     return route._replace(answer=mode.fixed) if changes else route

@@ -102,7 +102,8 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
 
 
 def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
-    """The schema's text. With format=resolved, the text declares the types of references itself."""
+    """The schema's text. With format=resolved, the text itself declares the types of referenced
+    schemas."""
     if call.query.get("format") == "resolved" and kept.references:
         try:
             return {"schema": state.parsed.of(kept).inlined()}
