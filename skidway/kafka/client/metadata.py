@@ -88,8 +88,8 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """A broker that can be asked now. A connected broker is preferred; without one, the known
-        brokers take turns."""
+        """A broker that can be asked now. A connected broker is preferred. If no broker is
+        connected, the known brokers take turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:
