@@ -373,7 +373,7 @@ def health(settings: ZookeeperSettings) -> Health:
 
 
 def ask(host: str, port: int, word: bytes) -> str:
-    """The answer to a four-letter word; "" if there is none in time."""
+    """The answer to a four-letter word; "" if no answer comes in time."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
     answer = bytearray()
     deadline = time.monotonic() + ANSWER_WITHIN_S

@@ -8,13 +8,13 @@ Audit messages may say which records a counter could not read. The loader does n
 records, because the mirror may still have them. It skips only gaps that the mirror itself names
 (`skidway.kafka.gaps`).
 
-The collector refuses an epoch lower than one that it already knows. So a new output chooses an
-epoch that is one higher than the highest epoch that its producer has published. The loader may be
-unable to read the whole audit topic: its beginning has expired, or a message has an unknown schema.
-Then the loader chooses an epoch higher than the number of messages that the audit topic ever had.
-This epoch is higher than that of any message that the loader missed. The reason: a chosen epoch is
-at most one higher than the number of messages so far, and at least one message is published with
-it.
+The collector refuses an epoch that is lower than an epoch that it already knows. So a new output
+chooses an epoch that is one higher than the highest epoch that its producer has published. The
+loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
+unknown schema. Then the loader chooses an epoch higher than the number of messages that the audit
+topic ever had. This epoch is higher than the epoch of every message that the loader missed. The
+reason: a chosen epoch is at most one higher than the number of messages so far, and at least one
+message is published under each chosen epoch.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def segments(
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
-    """The partition that the function chooses. Raises UsageError if it does not exist."""
+    """The partition that the function chooses. Raises UsageError if there is no such partition."""
     partition = partitioner(key, value, count)
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")

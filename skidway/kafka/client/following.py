@@ -65,7 +65,7 @@ class Turn(NamedTuple):
 class LoopClient:
     """Fetches raw batches and sends requests, without ever waiting."""
 
-    # It has more than six arguments: Kafka's settings, and the parts that tests replace.
+    # There are more than six arguments: Kafka's settings, and the parts that tests replace.
     def __init__(
         self,
         bootstrap: str,

@@ -266,7 +266,7 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Ends the drain and asks for another identity. The caller knows that no batch is in flight."""
+        """Ends the drain and asks for another identity. Must be called with no batch in flight."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()
