@@ -90,7 +90,8 @@ def flush() -> None:
 
 
 class JsonLines(logging.Handler):
-    """Formats lines, suppresses repeats, writes. Any thread may call it: it has a lock."""
+    """Formats lines, suppresses repeats, writes. Any thread may call the handler, because it has a
+    lock."""
 
     def __init__(self, program: str, stream: TextIO) -> None:
         super().__init__()

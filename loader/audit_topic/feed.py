@@ -92,8 +92,8 @@ class Feed:
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
-        begins later than the previous range ended, the messages in between were missed; the feed's
-        own `begins` is then the begin of the new range."""
+        begins later than the previous range ended, the messages between the two ranges were missed.
+        In that case `self.begins` gets the begin of the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -135,7 +135,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    # Asks for the log starts again: messages below them have expired, perhaps unread.
+    # Asks for the log starts again: messages below a log start have expired, perhaps unread.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})

@@ -1,6 +1,6 @@
 """The topic config `mirror.gaps`: offsets that a mirror could not copy, as text.
 
-0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
+0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last offset
 
 In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
 show a long value as several configs: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`. No gap is
@@ -73,8 +73,8 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """What is wrong with a value; None if it is valid. A message puts the config's name before this
-    text."""
+    """What is wrong with a value; None if it is valid. The caller's message puts the config's name
+    before this text."""
     try:
         decode(text)
     except ValueError:

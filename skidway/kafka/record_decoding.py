@@ -62,7 +62,8 @@ class Parsed:
 
 
 def parse(raw: Readable, limit_bytes: int) -> Parsed:
-    """Finds all fields in one whole batch. Raises CorruptBatch if it is damaged or too long."""
+    """Finds all fields in one whole batch. Raises CorruptBatch if the batch is damaged or too
+    long."""
     header = read_header(raw)
     check(raw, 0, header)
     if header.size_bytes != len(raw):

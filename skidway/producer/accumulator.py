@@ -18,7 +18,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` tests whether this many messages fit at once. If not, it adds them one by one."""
+"""`as_many` tests whether this many messages fit at once. If they do not fit, `as_many` adds the
+messages one by one."""
 
 
 class Messages(NamedTuple):

@@ -118,8 +118,8 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """The topic's limit for a batch. If the broker does not tell it, the producer later halves
-        a batch that is too large."""
+        """The topic's limit for a batch. If the broker does not tell the limit, the producer later
+        halves a batch that is too large."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

@@ -75,8 +75,8 @@ def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
 
 
 class StickyPartitions:
-    """The partition to which each topic's messages without a key go. It changes when a new batch
-    begins."""
+    """The partition to which each topic's messages without a key go. The partition changes when a
+    new batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
         """choose: picks one of the available partitions at random; it is a parameter so that tests

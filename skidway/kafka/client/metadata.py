@@ -38,7 +38,7 @@ def metadata_call(topics: Iterable[str] | None) -> MessageCall:
 
 
 class Metadata:
-    """The known state of the cluster, and the time to ask for it again."""
+    """The known state of the cluster, and the time of the next request for the state."""
 
     def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
         self._bootstrap = bootstrap

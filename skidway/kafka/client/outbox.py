@@ -3,7 +3,7 @@
     queue    batches without a sequence, in send order
     flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
              `settle` removes the acknowledged batches at the front
-    doomed   batches that go back to the owner: a refused batch and those after it
+    doomed   batches that go back to the owner: a refused batch and all batches after it
 
 Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole:
 
