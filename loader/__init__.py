@@ -1,7 +1,7 @@
 """The loader copies topics into hourly Parquet files with Spark, every record exactly once.
 
     plan          offsets [end of the last load, high watermark now), cut into slices; first the
-      |           loader checks that topic and log are still the ones it loaded from
+      |           loader checks that neither topic nor log was replaced since that load
     slices        Spark runs one task per slice: fetch, decode, dedupe, Parquet into staging
       |
     join          slices in offset order; a slice that may repeat earlier records runs again
@@ -11,9 +11,9 @@
     audit         publishes the audit delta that the manifest holds
 
 The chain of manifests under `<output>/_skidway/<topic>/` is the loader's only state. If a load is
-killed at any point, the next one begins again after the newest manifest. If two loads run at once,
-the one that creates the next manifest wins, and the other starts over. docs/delivery.md, section 5,
-has the loader's promises and their reasons.
+killed at any point, the next load begins again after the newest manifest. If two loads run at once,
+the load that creates the next manifest wins, and the other load starts over. docs/delivery.md,
+section 5, has the loader's promises and their reasons.
 
 In reading order; each package comes after the packages that it imports:
 

@@ -116,8 +116,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 class _Interrupt:
-    """The first SIGTERM or SIGINT ends the run after the current step, the second one ends it at
-    once."""
+    """The first SIGTERM or SIGINT ends the run after the current step. The second signal ends
+    the run at once."""
 
     def __init__(self) -> None:
         self.requested = False

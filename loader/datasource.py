@@ -123,7 +123,7 @@ class SkidwaySource(DataSource):
         return "skidway"
 
     def schema(self) -> StructType:
-        """The columns, taken from the registry if the query names one."""
+        """The columns, taken from the registry if the query names a registry."""
         return from_arrow_schema(arrow_schema(Options.of(self.options)), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -239,7 +239,7 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 
 def _offset(found: int, end: int) -> int:
     """Returns `found`, an offset that was looked up by time, but at most `end`. If `found` is -1,
-    no record is that late; then returns `end`."""
+    no record is that late, and the result is `end`."""
     return end if found < 0 else min(found, end)
 
 

@@ -5,12 +5,13 @@
 
 Level info is a change of state; warning is a handled problem that somebody should watch; error is
 data at risk. Nothing is logged per request. Payloads are never logged. The same error (same logger,
-event and fields) is written at most once in `REPEAT_AFTER_S`; the next line that is written says
-how many were suppressed. Lines of libraries, from level warning on, are written as the event
-"library"; their repeats are suppressed, too.
+event and fields) is written at most once in `REPEAT_AFTER_S`; the next line with this error says
+how many repeats were suppressed. Lines of libraries, from level warning on, are written as the
+event "library"; their repeats are suppressed, too.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
-on. Lines that cannot be written are dropped, and the next line that is written says how many.
+on. Lines that cannot be written are dropped, and the next line that is written says how many were
+dropped.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LEVELS = ("info", "warning", "error")
 
 
 class Log:
-    """Writes events of one module. `get` makes one for each module at little cost."""
+    """Writes the events of one module. `get` makes a `Log` for each module at little cost."""
 
     __slots__ = ("_logger",)
 
@@ -81,14 +82,16 @@ def configure(program: str, level: str = "info", stream: TextIO | None = None) -
 
 
 def flush() -> None:
-    """Writes the counts of suppressed errors that are not written yet. Call it before the end."""
+    """Writes the counts of suppressed errors that are not written yet. Call this function before
+    the program ends."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, JsonLines):
             handler.flush_suppressed(everything=True)
 
 
 class JsonLines(logging.Handler):
-    """Formats lines, suppresses repeats, writes. Any thread may call it: it has a lock."""
+    """Formats lines, suppresses repeats, writes. Any thread may call the handler, because it has a
+    lock."""
 
     def __init__(self, program: str, stream: TextIO) -> None:
         super().__init__()
@@ -99,8 +102,8 @@ class JsonLines(logging.Handler):
         self.addFilter(_lets_through)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes one record. Before it, `flush_suppressed` writes the errors whose suppression has
-        ended."""
+        """Writes one record. Before the record, writes the errors whose suppression has ended
+        (`flush_suppressed`)."""
         now = time.monotonic()
         line = self._line(record)
         suppressed: int | None = 0

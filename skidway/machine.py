@@ -132,7 +132,7 @@ def disk(name: str, path: Path, free_bytes: int) -> Finding:
 
 
 def writable(name: str, path: Path) -> Finding:
-    """Checks whether files can be created in a directory. It tries to create one, so that it also
+    """Checks whether files can be created in a directory. The check creates a file, so that it also
     notices root squash and read-only mounts."""
     try:
         with tempfile.TemporaryFile(dir=path) as probe:
@@ -147,7 +147,7 @@ def writable(name: str, path: Path) -> Finding:
 
 def executable_temporary(path: Path) -> Finding:
     """Checks a temporary directory for noexec: Java unpacks native libraries (snappy, zstd, netty)
-    into it."""
+    into this directory."""
     if os.statvfs(path).f_flag & os.ST_NOEXEC:
         return Finding(
             "native libraries",

@@ -2,9 +2,10 @@
 port.
 
 `Reservation` reserves ports by sockets that are bound and do not listen. When a bind fails with
-"Address already in use", this module finds the process that listens on the port in Linux's /proc.
-The table of sockets has the inode of the listening socket, and the process has this inode open. The
-open files of other users' processes cannot be read; of such a process only the user is known.
+"Address already in use", this module searches Linux's /proc for the process that listens on the
+port. The table of sockets has the inode of the listening socket, and the process has this inode
+open. The open files of other users' processes cannot be read. If the process belongs to another
+user, only that user is known.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ class Listener:
 
 
 def refuse_used(host: str, port: int, key: str) -> None:
-    """Raises SkidwayError if no program could listen on the address now. Names the process."""
+    """Raises SkidwayError, which names the process, if no program could listen on the address
+    now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -83,7 +83,7 @@ class TelemetryServer:
         _log.info("telemetry_started", host=self._host, port=self._port)
 
     def stop(self) -> None:
-        """Stops answering and frees the port. Does nothing if it was not started."""
+        """Stops answering and frees the port. Does nothing if the server was not started."""
         if self._server is not None and self._thread is not None:
             self._end.request()
             self._thread.join(CLIENT_TIMEOUT_S)

@@ -4,8 +4,8 @@ The server is a JVM and a child process of this program. When this program gets 
 the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
 also by a kill -9, the kernel kills the JVM. The server binds to loopback unless `clientPortAddress`
 says otherwise, and its HTTP admin server is off. Of the four-letter words it answers only `ruok`
-and `srvr`, which /health and /metrics use. Its own log is text, in a file that is rolled by size,
-or on this program's standard output.
+and `srvr`, which /health and /metrics use. The server's log is text, in a file that is rolled by
+size, or on this program's standard output.
 
 `dataDir` holds ZooKeeper's own `version-2/` and `myid`. Beside them this program writes `zoo.cfg`
 and `log4j2.properties` at each start.
@@ -373,7 +373,7 @@ def health(settings: ZookeeperSettings) -> Health:
 
 
 def ask(host: str, port: int, word: bytes) -> str:
-    """The answer to a four-letter word; "" if there is none in time."""
+    """The answer to a four-letter word; "" if no answer comes in time."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
     answer = bytearray()
     deadline = time.monotonic() + ANSWER_WITHIN_S

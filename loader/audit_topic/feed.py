@@ -8,13 +8,13 @@ Audit messages may say which records a counter could not read. The loader does n
 records, because the mirror may still have them. It skips only gaps that the mirror itself names
 (`skidway.kafka.gaps`).
 
-The collector refuses an epoch lower than one that it already knows. So a new output chooses an
-epoch that is one higher than the highest epoch that its producer has published. The loader may be
-unable to read the whole audit topic: its beginning has expired, or a message has an unknown schema.
-Then the loader chooses an epoch higher than the number of messages that the audit topic ever had.
-This epoch is higher than that of any message that the loader missed. The reason: a chosen epoch is
-at most one higher than the number of messages so far, and at least one message is published with
-it.
+The collector refuses an epoch that is lower than an epoch that it already knows. So a new output
+chooses an epoch that is one higher than the highest epoch that its producer has published. The
+loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
+unknown schema. Then the loader chooses an epoch higher than the number of messages that the audit
+topic ever had. This epoch is higher than the epoch of every message that the loader missed. The
+reason: a chosen epoch is at most one higher than the number of messages so far, and at least one
+message is published under each chosen epoch.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Feed:
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
-        begins later than the previous range ended, the messages in between were missed; the feed's
-        own `begins` is then the begin of the new range."""
+        begins later than the previous range ended, the messages between the two ranges were missed.
+        In that case `self.begins` gets the begin of the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -135,7 +135,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    # Asks for the log starts again: messages below them have expired, perhaps unread.
+    # Asks for the log starts again: messages below a log start have expired, perhaps unread.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})

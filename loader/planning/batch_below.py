@@ -2,7 +2,7 @@
 
 "The batch below" is the last batch that earlier loads read. It lies just below the offsets that
 this load takes. The manifest has the batch's offset, CRC and epoch. If the broker still has a batch
-there, this batch must have the same values.
+at that offset, the broker's batch must have the same values.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from skidway.loader.reading.batches import header_at
 
 def compared(client: Client, topic: str, bounds: Bounds, planned: Planned) -> Planned:
     """Returns the range unchanged if the broker's batch below the range is the batch that was
-    loaded. If the broker has another batch there, or that batch cannot be read, returns an empty
-    range with the reason."""
+    loaded. If the broker has a different batch below the range, or if the broker's batch cannot be
+    read, returns an empty range with the reason."""
     below = planned.below
     if planned.refused or below is None:
         return planned

@@ -34,8 +34,8 @@ __all__ = [
 class DecodedBatch:
     """The records of one batch, in offset order. Timestamps are in ms.
 
-    origins: None if no record has an origin. A row without an origin has zeros in these columns,
-    and False in `has_origin`. A control batch (transaction markers) has no rows.
+    origins: None if no record has an origin. A row without an origin has zeros in the columns of
+    `origins`, and False in `has_origin`. A control batch (transaction markers) has no rows.
     """
 
     header: BatchHeader
@@ -59,7 +59,7 @@ def encode(
     bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
-    there are no rows, if the columns have different lengths, or for 2 GiB or more.
+    there are no rows, if the columns have different lengths, or if the batch has 2 GiB or more.
     """
     count = len(values)
     check_columns(values, timestamps, origins, keys)

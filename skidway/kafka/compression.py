@@ -1,7 +1,7 @@
 """Compression of record batches, as Kafka's clients write and read it.
 
     gzip     any gzip stream
-    snappy   xerial framing (what Kafka's Java client writes) or one raw block (others)
+    snappy   xerial framing (what Kafka's Java client writes) or one raw block (other clients)
     lz4      LZ4 frames of independent blocks: Java refuses linked blocks
     zstd     Zstandard frames; needs Produce version 7 and Fetch version 10
 
@@ -20,7 +20,8 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Batches are far smaller: Skidway's have 0.9 MB uncompressed, those of other producers a few MB.
+# Batches are far smaller: uncompressed, a batch of Skidway has 0.9 MB, a batch of another producer
+# has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
 _ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
@@ -32,7 +33,7 @@ _XERIAL_BLOCK_BYTES = 32 * 1024  # snappy-java's default
 _SNAPPY_RATIO_MAX = 32  # three bytes (a copy element) become at most 64
 _LZ4_RATIO_MAX = 256  # each length byte stands for at most 255 bytes
 _GZIP_RATIO_MAX = 1040  # deflate's limit is 1032
-_BELIEVED_RATIO_MAX = 64  # if a frame claims more, its memory is not allocated at once
+_BELIEVED_RATIO_MAX = 64  # for a higher claimed ratio, memory is not allocated at once
 _INT32 = struct.Struct(">i")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -55,7 +56,7 @@ def compress(codec: Codec, data: Readable) -> bytes:
 
 
 def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Readable:
-    """The data before compression (without compression, the same object).
+    """The data as it was before compression. For `Codec.NONE`, this is `data` itself.
 
     Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
     longer than `limit_bytes`.
@@ -77,7 +78,7 @@ def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYT
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
     """Decompresses Zstandard frames. If the first frame states a plausible size, the buffer gets
-    exactly that size. Otherwise it is reserved as for the other codecs."""
+    exactly that size. Otherwise the buffer is reserved as for the other codecs."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -105,7 +106,7 @@ def _zstd_content_size(data: Readable) -> int | None:
 
 def _decompress_reserved(module: object, data: Readable, limit_bytes: int, ratio: int) -> Readable:
     """Decompresses into reserved address space of the largest allowed size. The kernel supplies
-    memory page by page, as it is written."""
+    each page of memory when the first byte of the page is written."""
     most = min(limit_bytes, max(ratio * len(data), mmap.PAGESIZE))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     buffer = mmap.mmap(-1, max(most, 1), flags=flags)

@@ -179,7 +179,7 @@ class KafkaError(SkidwayError):
 class OffsetOutOfRange(KafkaError):
     """A fetch asked for an offset that the log does not hold.
 
-    A bound is -1 if the peer did not send it.
+    `log_start_offset` or `high_watermark` is -1 if the peer did not send it.
     """
 
     def __init__(

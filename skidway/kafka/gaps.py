@@ -1,10 +1,10 @@
 """The topic config `mirror.gaps`: offsets that a mirror could not copy, as text.
 
-0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
+0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last offset
 
 In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
 show a long value as several configs: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`. No gap is
-divided between two of them.
+divided between two configs.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def decode(text: str) -> list[Gap]:
 
 
 def refusal(text: str) -> str | None:
-    """What is wrong with a value; None if it is valid. A message puts the config's name before this
-    text."""
+    """What is wrong with a value; None if it is valid. The caller's message puts the config's name
+    before this text."""
     try:
         decode(text)
     except ValueError:
@@ -111,8 +111,9 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
     """The gaps that mirrors recorded for these topics; an empty list for a topic that is no mirror.
 
-    A mirror writes a gap down before it copies any record after the gap. So a caller that has seen
-    an offset, and calls this then, gets every gap before that offset. Raises the client's errors.
+    A mirror writes a gap down before it copies any record after the gap. So a caller
+    that first sees an offset, and then calls this function, gets every gap before that offset.
+    Raises the client's errors.
     """
     configs = client.topic_configs(sorted(topics))
     return {name: _of_mirror(name, configs.get(name, {})) for name in topics}

@@ -9,7 +9,7 @@ Header key `origin`, value 28 bytes, big-endian:
 
 If a line is sent again, it has the same origin as before. So programs that read the records
 recognize repeats (docs/delivery.md). If a header has this key but its value has another
-length, no agent wrote it, and it is ignored.
+length, no agent wrote the header, and the header is ignored.
 """
 
 from __future__ import annotations

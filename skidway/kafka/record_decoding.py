@@ -1,8 +1,9 @@
 """Decodes a batch's records into columns.
 
 One loop over the records follows the chain of lengths, because each record begins where the
-previous one ends. Everything else is done for a whole batch at once, with one exception. Usually a
-record has one header, named `origin`. If a record has other headers, they are read one by one.
+previous one ends. Everything else is done for a whole batch at once, except for unusual headers.
+Usually a record has one header, named `origin`. If a record has other headers, this module reads
+the headers of that record one by one.
 
 The bytes come from outside. Lengths are compared with the bytes present before any memory is
 allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.
@@ -61,7 +62,8 @@ class Parsed:
 
 
 def parse(raw: Readable, limit_bytes: int) -> Parsed:
-    """Finds all fields in one whole batch. Raises CorruptBatch if it is damaged or too long."""
+    """Finds all fields in one whole batch. Raises CorruptBatch if the batch is damaged or too
+    long."""
     header = read_header(raw)
     check(raw, 0, header)
     if header.size_bytes != len(raw):
@@ -225,7 +227,8 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)
     if ours.any():
-        # overlapping items of 37 bytes, one from each byte of the payload: one copy takes a row
+        # Item i of the window is the 37 bytes from byte i of the payload on (items overlap). So
+        # the rows are copied with one indexing.
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD

@@ -112,8 +112,8 @@ def _varint_sizes(numbers: UInt64s) -> Int64s:
 
 
 def _varint_rows(columns: list[UInt64s | None]) -> pa.BinaryArray:
-    """Each row's varints, one after the other. None stands for a column in which every row has one
-    byte, 0."""
+    """Each row's varints, one after the other. None stands for a column whose varint is 0 (one
+    byte) in every row."""
     count = next(len(column) for column in columns if column is not None)
     widths = [1 if c is None else max(-(-int(c.max()).bit_length() // 7), 1) for c in columns]
     matrix = np.zeros((count, sum(widths)), np.uint8)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skidway.kafka.client import Client
 
 CLUSTER_NAME: Final = "cluster.name"
-"""The broker config with the cluster's name. Skidway's brokers have it, Apache Kafka's do not."""
+"""The broker config with the cluster's name. Apache Kafka's brokers do not have this config."""
 
 DEFAULT_CLUSTER: Final = "main"
 """The cluster's name if neither the brokers nor the settings name it."""
@@ -48,7 +48,7 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     """The name of the cluster whose brokers have these configs (delivery.md, 1).
 
     All programs must use the same name; otherwise their counts and announcements do not match. So
-    the name that the brokers have wins. `configured` is for Apache Kafka, whose brokers have no
+    the brokers' name is preferred. `configured` is for Apache Kafka, whose brokers have no
     name. Raises ConfigurationRefused if there are two names and they differ.
     """
     own = broker_configs.get(CLUSTER_NAME)

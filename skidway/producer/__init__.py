@@ -13,8 +13,8 @@ Reading order:
     producer        the public interface
 
 The producer of the client package (`skidway.kafka.client`) sends whole batches and keeps their
-order; this package gathers messages into batches for it. Any thread may send: one lock guards
-the buffer, and one thread of the producer owns the sockets. Batches of a partition are sent
+order; this package gathers messages into batches for that producer. Any thread may send: one lock
+guards the buffer, and one thread of the producer owns the sockets. Batches of a partition are sent
 in the order in which they were begun.
 
 These are bounded: the bytes of accepted messages that are not delivered, the batches in flight, and

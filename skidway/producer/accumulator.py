@@ -18,7 +18,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` tests whether this many messages fit at once. If not, it adds them one by one."""
+"""`as_many` tests whether this many messages fit at once. If they do not fit, `as_many` adds the
+messages one by one."""
 
 
 class Messages(NamedTuple):
@@ -113,7 +114,8 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Notes that the batch will not be delivered. Returns the sendings complete now."""
+        """Notes that the batch will not be delivered. Returns the sendings that are complete
+        now."""
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 
 
@@ -175,8 +177,8 @@ class Accumulator:
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
     """Finds how many messages from `start` on fit into the room; the first one always counts as
-    fitting. Returns the end index and the bytes of these messages. Looks at few messages after
-    them."""
+    fitting. Returns the end index and the bytes of the messages that fit. Looks at only a few
+    messages after the end index."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

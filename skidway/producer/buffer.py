@@ -1,7 +1,7 @@
 """Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
 
-One lock guards the buffer. It is taken by the threads that send, and by the sender's own thread,
-which takes batches out of the buffer (`sender.Batches`).
+One lock guards the buffer. The threads that send take the lock, and the sender's own thread takes
+the lock to take batches out of the buffer (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Buffer:
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
         """The partition of an open batch that has room for a message of `size_bytes`, and the size
-        of that room in bytes. If no such batch is open, one is begun."""
+        of that room in bytes. If no such batch is open, begins a batch."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:
@@ -172,7 +172,7 @@ class Buffer:
 
     def _wait_for_room(self, size_bytes: int) -> None:
         """Waits until the buffer has room for a message. A message that is larger than the whole
-        buffer has room once the buffer is empty."""
+        buffer has room when the buffer is empty."""
         most = self._settings.buffer_memory
 
         def has_room() -> bool:

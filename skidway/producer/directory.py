@@ -1,8 +1,8 @@
 """Topics as the producer knows them: number of partitions, and largest size of a batch.
 
-The thread that calls `send` asks the brokers, over a connection of its own, because the sender's
-thread must not wait. One thread asks at a time. Other threads wait for the answer, each at most
-`max.block.ms`.
+The thread that calls `send` asks the brokers, because the sender's thread must not wait. The
+directory has its own connections for this. One thread asks at a time. Other threads wait for the
+answer, each at most `max.block.ms`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Directory:
         no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
-        the topic again. If what is known has the partition but is old, one thread asks once,
-        without a retry. If no broker answers, the old knowledge is used. So an unreachable broker
-        does not delay a thread that knows where to send.
+        the topic again. If the known topic has the partition, but was learned long ago, one
+        thread asks once, without a retry. If no broker answers, the old knowledge is used. So an
+        unreachable broker does not delay a thread that knows where to send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
@@ -118,8 +118,8 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """The topic's limit for a batch. If the broker does not tell it, the producer later halves
-        a batch that is too large."""
+        """The topic's limit for a batch. If the broker does not tell the limit, the producer later
+        halves a batch that is too large."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

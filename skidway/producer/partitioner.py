@@ -58,7 +58,7 @@ def segments(
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
-    """The partition that the function chooses. Raises UsageError if it does not exist."""
+    """The partition that the function chooses. Raises UsageError if there is no such partition."""
     partition = partitioner(key, value, count)
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")
@@ -75,8 +75,8 @@ def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
 
 
 class StickyPartitions:
-    """The partition to which each topic's messages without a key go. It changes when a new batch
-    begins."""
+    """The partition to which each topic's messages without a key go. The partition changes when a
+    new batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
         """choose: picks one of the available partitions at random; it is a parameter so that tests

@@ -29,8 +29,8 @@ class Producer:
         with Producer("broker:9092") as producer:
             where = producer.send("clicks", b"a message", key=b"user-7").result()
 
-    At the end of the `with` block it waits until every message is delivered. Settings are those of
-    `ProducerSettings`.
+    At the end of the `with` block the producer waits until every message is delivered. Settings are
+    those of `ProducerSettings`.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Producer:
         """Waits until all earlier sends are delivered or refused; each send's future says which of
         the two.
 
-        Raises Unreachable when that takes longer than `timeout_ms` (delivery_timeout_ms).
+        Raises Unreachable when that takes longer than `timeout_ms` (default: delivery_timeout_ms).
         """
         timeout_ms = self._settings.delivery_timeout_ms if timeout_ms is None else timeout_ms
         done, left = self._buffer.flush(timeout_ms / 1000)
@@ -128,8 +128,8 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes, then ends. If the flush does not deliver all sends, the other sends fail, and
-        `close` raises the same errors as `flush`."""
+        """Flushes, then ends. If the flush does not deliver all sends, the undelivered sends fail,
+        and `close` raises the same errors as `flush`."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)

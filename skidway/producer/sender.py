@@ -22,7 +22,8 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """Gives batches to the sender's thread and is told their outcome. Only that thread calls it."""
+    """Gives batches to the sender's thread and is told their outcome. Only the sender's thread
+    calls it."""
 
     def ready(self) -> Iterable[PendingBatch]:
         """Takes out the batches that are ready."""
@@ -98,8 +99,8 @@ class Sender:
         self._connect = connect
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # `stop` closes the descriptor, and another file may then get its number. The lock keeps a
-        # late `wake` from writing to that file.
+        # `stop` closes the descriptor, and another file may then get the same number. The lock
+        # keeps a late `wake` from writing to that file.
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()

@@ -13,8 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class RecordMetadata(NamedTuple):
-    """The place of a message in the log. offset: -1 if the broker does not return it (acks 0, or a
-    repeat of a batch that it already had). timestamp: in ms.
+    """The place of a message in the log. offset: -1 if the broker does not return the offset (with
+    acks 0, or for a repeat of a batch that the broker already had). timestamp: in ms.
     """
 
     topic: str
@@ -24,7 +24,7 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages in one batch. first: index of the first message in the sending."""
+    """Consecutive messages in one batch. first: index of the first message within the sending."""
 
     first: int
     tp: TopicPartition
@@ -76,9 +76,9 @@ class Sending:
     these batches is delivered or refused.
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
-    message was refused, the future raises the first error, once every message is delivered or
-    refused. Several threads may report parts; the thread that reports the last part completes the
-    future.
+    message was refused, the future raises the first error, but not before every message is
+    delivered or refused. Several threads may report parts; the thread that reports the last part
+    completes the future.
     """
 
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")

@@ -37,7 +37,7 @@ class ProducerSettings:
     acks: "all" (the message survives any crash), 1 (the leader has written it), 0 (it was sent;
       order and arrival are not guaranteed, and enable_idempotence must be False).
     batch_size: largest batch before compression; never above the topic's max.message.bytes.
-    linger_ms: how long a message waits for others to fill its batch.
+    linger_ms: how long a message waits until other messages fill its batch.
     buffer_memory, max_block_ms: while more than `buffer_memory` bytes of messages are not
       delivered, `send` waits, at most `max_block_ms`.
     delivery_timeout_ms: how long `flush` and `close` wait. Batches themselves never expire.

@@ -12,15 +12,15 @@
 Sources, in rising precedence: the defaults of the class, one YAML file, `--set KEY=VALUE`. Keys may
 be flat or nested at any depth (`log.dirs: x` is `log: {dirs: x}`, `parser.type: raw` is
 `parser: {type: raw}`). Any mistake raises ConfigurationRefused with one sentence that names file,
-line and key; for an unknown key it also names the nearest known one. This package reads no
-environment variable.
+line and key; for an unknown key the sentence also names the nearest known key. This package reads
+no environment variable.
 
 The YAML is read as a tree of scalars with their lines, not as Python objects. The type of the
 setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it was
-written. Types: bool, int, float, str, Path, Literal, list of these (also given as one
-comma-separated scalar, as in Kafka), settings classes, list of settings classes, dict[str, str],
-and each of them `| None`. After loading, a method `check(self)` is called, also in nested settings;
-it may raise ConfigurationRefused for combinations of settings.
+written. Types: bool, int, float, str, Path and Literal; lists of these types (a list may also be
+one comma-separated scalar, as in Kafka); settings classes, and lists of settings classes;
+dict[str, str]. Each type may also be `| None`. After loading, a method `check(self)` is called,
+also in nested settings; `check` may raise ConfigurationRefused for combinations of settings.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).
@@ -76,8 +76,8 @@ def peek(
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
     """Reads the text of one key, even if other keys are refused. Returns None if the key is
-    missing, or if its source cannot be read. A program uses it to report that its configuration
-    was refused.
+    missing, or if its source cannot be read. A program uses this function to report that its
+    configuration was refused.
     """
     found = None
     path = _path(config, program, directory)

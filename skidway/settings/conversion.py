@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance. where: the file that the message about a missing key names. Raises
-    ConfigurationRefused."""
+    """Makes an instance. where: the name of the file, for the message about a missing key.
+    Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():
         if key in tree:

@@ -38,7 +38,8 @@ def merge(tree: Tree, over: Tree) -> None:
 
 
 def keys(cls: type[Any]) -> list[str]:
-    """Every key that may be written. The keys of a section follow its own key, after a dot."""
+    """Every key that may be written. The key of a section is followed by the dotted keys of the
+    section's settings (`section.key`)."""
     found: list[str] = []
     for key, spec in specs(cls).items():
         found.append(key)
@@ -68,9 +69,9 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 
 
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
-    """Fills a setting that is a dict[str, str], if its key is the beginning of other settings' keys
-    (`roster` is the dict, `roster.file` another setting). The dict does not get the entries of the
-    other settings."""
+    """Fills a setting that is a dict[str, str]. Other settings' keys may begin with the key of the
+    dict (`roster` is the dict, `roster.file` another setting). The entries of these other settings
+    do not go into the dict."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return

@@ -74,7 +74,7 @@ def read_file(path: Path) -> Section:
 
 
 def text_of(section: Section, key: str) -> str | None:
-    """The text of one key, flat or nested; None if it is missing or not a scalar."""
+    """The text of one key, flat or nested; None if the key is missing or has no scalar."""
     found = None
     for name, node in section.entries:
         if name.text == key and isinstance(node, Scalar) and not node.is_null:

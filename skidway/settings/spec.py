@@ -62,7 +62,7 @@ class Spec:
     example: Any
 
 
-# It has seven arguments: everything that a setting can declare.
+# `setting` has seven arguments: everything that a setting can declare.
 def setting(
     key: str,
     default: Any = REQUIRED,
@@ -73,8 +73,8 @@ def setting(
     choices: Sequence[Any] | None = None,
     example: Any = None,
 ) -> Any:
-    """A field of a settings class. key: the name in Kafka, ZooKeeper or Confluent if they have the
-    setting.
+    """A field of a settings class. key: for a setting that Kafka, ZooKeeper or Confluent has, the
+    name that it has there.
 
     Bounds are inclusive; for a list they limit its length. example: what the example file shows for
     a setting without default.

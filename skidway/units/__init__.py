@@ -10,16 +10,16 @@ What the units have in common:
   version.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
 - `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
-  configuration): both need a person. The unit then stays failed, which a person sees, instead of
-  failing again and again. There is no ExecStartPre, because systemd restarts a unit after any
-  failure of ExecStartPre. Instead, `run` itself begins with the checks of `validate`.
+  configuration): both need a person. The unit then stays failed, so that a person sees the failure,
+  and does not fail again and again. There is no ExecStartPre, because systemd restarts a unit after
+  any failure of ExecStartPre. Instead, `run` itself begins with the checks of `validate`.
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
   status but 0 the unit stays failed until a later run succeeds.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is
-  also its working directory (crash files of a JVM); everything else is read-only or hidden.
-  Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
+  also the program's working directory (crash files of a JVM); everything else is read-only or
+  hidden. Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
 - LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit; the
   system call filter (@resources) would refuse that.

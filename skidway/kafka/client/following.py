@@ -65,7 +65,7 @@ class Turn(NamedTuple):
 class LoopClient:
     """Fetches raw batches and sends requests, without ever waiting."""
 
-    # It has more than six arguments: Kafka's settings, and the parts that tests replace.
+    # There are more than six arguments: Kafka's settings, and the parts that tests replace.
     def __init__(
         self,
         bootstrap: str,
@@ -159,7 +159,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # tickets of the session are not negative
+            self._refused -= 1  # the session gives out no negative tickets
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused

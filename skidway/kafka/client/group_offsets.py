@@ -1,6 +1,6 @@
 """Commits offsets of a group without members, for a reader that assigns partitions to itself.
 
-Brokers store these offsets like those of any group, so that retention and people can see how far
+Brokers store these offsets like the offsets of any group. So retention and people can see how far
 the reader has come. A commit takes two requests: find the group's coordinator, then send it the
 offsets.
 """

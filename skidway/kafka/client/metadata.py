@@ -38,7 +38,7 @@ def metadata_call(topics: Iterable[str] | None) -> MessageCall:
 
 
 class Metadata:
-    """The known state of the cluster, and the time to ask for it again."""
+    """The known state of the cluster, and the time of the next request for the state."""
 
     def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
         self._bootstrap = bootstrap
@@ -88,8 +88,8 @@ class Metadata:
         return list(dict.fromkeys([*known, *self._bootstrap]))
 
     def next_address(self, session: ClientSession, channel: Channel, now: float) -> Address | None:
-        """A broker that can be asked now. A connected broker is preferred; without one, the known
-        brokers take turns."""
+        """A broker that can be asked now. A connected broker is preferred. If no broker is
+        connected, the known brokers take turns."""
         addresses = self.addresses()
         usable = [each for each in addresses if session.usable(each, channel, now)]
         for address in usable:

@@ -2,7 +2,7 @@
 
     watcher   says when a descriptor is readable or writable: an epoll loop, or a selector
     network   opens and closes sockets, moves bytes between sockets and connections
-    session   decides; uses no socket
+    session   decides what the network does; uses no socket
 
 Each call's pieces of memory are sent with sendmsg, without copying. Bytes are received straight
 into the frame to which they belong.
@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
-_RECEIVES_PER_TURN_MAX = 32  # after these, the other sockets are served
+_RECEIVES_PER_TURN_MAX = 32  # after 32 receives from a socket, others are served
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -26,11 +26,11 @@ class Watcher(Protocol):
     """Waits for descriptors, for a network."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
-        """Watches a descriptor for these events from now on."""
+        """From now on, reports when a descriptor is readable (`read`) or writable (`write`)."""
         ...
 
     def unwatch(self, fd: int) -> None:
-        """Stops watching a descriptor. It is called before the descriptor is closed."""
+        """Stops watching a descriptor. The network calls this before it closes the descriptor."""
         ...
 
 
@@ -72,7 +72,7 @@ class Network:
         self._attempts: dict[LinkKey, int] = {}
 
     def turn(self, now: float) -> None:
-        """Closes ended links, connects wanted ones, sends bytes that are ready."""
+        """Closes ended links, connects wanted links, sends bytes that are ready."""
         self._session.expire(now)
         self._hang_up()
         waiting, self._unresolved = self._unresolved, []
@@ -87,8 +87,8 @@ class Network:
 
     @property
     def has_to_send(self) -> bool:
-        """Whether a `turn` would send bytes. Returns False if bytes only wait for room in a
-        socket."""
+        """Whether a `turn` would send bytes. Returns False if every unsent byte waits for
+        room in its socket."""
         for link in self._session.writers():
             found = self._by_link.get(link.key)
             if found is not None and found.is_open and not found.watches_write:

@@ -3,16 +3,16 @@
     queue    batches without a sequence, in send order
     flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
              `settle` removes the acknowledged batches at the front
-    doomed   batches that go back to the owner: a refused batch and those after it
+    doomed   batches that go back to the owner: a refused batch and all batches after it
 
 Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole:
 
 * Sequences count records. A retry has the same bytes and the same sequence. A batch never expires.
-* A broker accepts any first sequence from a producer that it does not know. With several batches in
-  flight, a later batch could then overtake a refused earlier one. So only one batch is in flight in
-  these cases: until the first acknowledgement under an identity, after a lost connection or a
-  change of leader, after an hour without traffic, and while event times are over an hour old
-  (Apache Kafka forgets producers by event time).
+* A broker accepts any first sequence from a producer that it does not know. If several batches
+  are in flight, such a broker may refuse an earlier batch and accept a later batch. So only one
+  batch is in flight in these cases: until the first acknowledgement under an identity, after a
+  lost connection or a change of leader, after an hour without traffic, and while event times are
+  over an hour old (Apache Kafka forgets producers by event time).
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
@@ -233,7 +233,7 @@ class Outbox:
             return True
         error = error_for(code, message)
         self.trouble = error
-        if now >= self.retry_at:  # batches in flight together share one wait
+        if now >= self.retry_at:  # refusals during one wait do not prolong it
             self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = BatchState.REFUSED, True
@@ -245,7 +245,7 @@ class Outbox:
         return True
 
     def lost(self, entry: OutboxEntry) -> None:
-        """Notes that a batch's connection is gone: it is unknown whether the broker has it."""
+        """Notes that a batch's connection is gone, and that the broker may have the batch."""
         entry.state, self._is_known = BatchState.UNSENT, False
 
     def settle(self) -> list[Delivery]:
@@ -266,7 +266,7 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Ends the drain, when nothing is in flight any more: asks for another identity."""
+        """Ends the drain and asks for another identity. Must be called with no batch in flight."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()

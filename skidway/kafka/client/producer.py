@@ -38,8 +38,8 @@ class Producer:
         max_buffered_bytes: int = 64 * 1024 * 1024,
         clock: Clock | None = None,
     ) -> None:
-        """acks: the broker answers once a batch is durable (-1) or written (1), or never (0: only
-        without idempotence; order is not kept)."""
+        """acks: when the broker answers. -1: after a batch is durable; 1: after it is written;
+        0: never (allowed only without idempotence; the order of batches is not kept)."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -130,7 +130,7 @@ class Producer:
         return found
 
     def flush(self, timeout_ms: int) -> bool:
-        """Waits until every batch is delivered. Returns False when that takes longer.
+        """Waits at most `timeout_ms` for all deliveries. Returns whether every batch is delivered.
 
         The next `poll` returns the deliveries.
         """
@@ -205,7 +205,7 @@ class Producer:
                 self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
 
     def _take_identity(self, now: float) -> None:
-        """Asks any broker for a producer id if one is needed, until a broker answers."""
+        """If a producer id is needed, asks one broker after another until one answers."""
         while self._identity_inbox:
             answer = self._identity_inbox.popleft()
             self._identity_asked = False

@@ -1,4 +1,4 @@
-"""All connections of one client, without sockets: which connect, end or wait, and until when.
+"""All connections of one client: decides when each connects, waits or ends. Uses no sockets.
 
 A link stands for one address on one channel: it has a connection, is connecting, or waits. Each
 call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. The
@@ -184,8 +184,8 @@ class ClientSession:
 
     def ended_count(self, address: Address, channel: Channel) -> int:
         """How many connections to this address on this channel have ended or could not be opened.
-        So the number identifies the connection of a call that is submitted now: the call is
-        answered on that connection or not at all.
+        So the number identifies a connection: a call that is submitted now is answered before
+        the number grows, or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count

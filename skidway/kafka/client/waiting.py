@@ -15,7 +15,7 @@ class SelectorWatcher:
         self._selector = selectors.DefaultSelector()
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
-        """Watches a descriptor for these events from now on."""
+        """From now on, reports when a descriptor is readable (`read`) or writable (`write`)."""
         events = read * selectors.EVENT_READ | write * selectors.EVENT_WRITE
         if fd in self._selector.get_map():
             self._selector.modify(fd, events)

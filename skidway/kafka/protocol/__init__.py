@@ -2,15 +2,15 @@
 
 Bytes come in as memoryviews, and messages go out; messages come in, and bytes (or lists of buffers)
 go out. No module here uses a socket, a clock or a log. A ``ProtocolError`` is raised for a message
-that is not exactly what its version prescribes: one that is cut short or too long, has a length
-that cannot fit, or has text that is not UTF-8. Before a length is used, it is compared with the
-number of bytes present.
+that is not exactly what its version prescribes: for example, the message is cut short or too long,
+a length points past its end, or a text is not UTF-8. Before a length is used, the length is
+compared with the number of bytes present.
 
 Reading order::
 
     primitives.py    MessageReader, write functions: integers, varints, strings, arrays, tags
     cursor.py        the same reads at a position, for the hand-written parsers
-    apis.py          ApiKey, VersionRange, which versions a broker offers and a client wants, choose
+    apis.py          ApiKey, VersionRange, choose: versions that a broker offers or a client wants
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
     frames.py        length prefix, request and response headers, FrameReader
     pieces.py        the pieces of a response: bytes, and slices of files
@@ -59,7 +59,7 @@ A broker
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, even for an unsupported version
 (v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
 care of this. If a request has an unknown key, a version that was not offered, or a body that is
-refused, the broker closes the connection that brought it. Produce 0-2 is the exception: the broker
+refused, the broker closes the connection of the request. Produce 0-2 is the exception: the broker
 answers UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because
 librdkafka leaves trailing bytes after one kind of request.
 

@@ -2,7 +2,7 @@
 
 These functions read the same types, and refuse the same bytes, as ``primitives.MessageReader``. But
 they need no object per message: the caller keeps the position in a local variable. Reading past the
-end raises ``struct.error`` or ``IndexError``; ``refusing`` turns these into ProtocolErrors.
+end raises ``struct.error`` or ``IndexError``; ``refusing`` turns both errors into ProtocolErrors.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class DescribeLogDirsPartition:
 
 @structure
 class DescribeLogDirsTopic:
-    """The partitions of one topic in this directory."""
+    """The partitions of one topic in one directory."""
 
     name: str
     partitions: tuple[DescribeLogDirsPartition, ...]

@@ -2,11 +2,12 @@
 
     frame              int32 length, then that many bytes: a header and a body
     request header 1   int16 api key, int16 version, int32 correlation id, string client id
-    request header 2   request header 1, then tags; the client id is not compact here, either
+    request header 2   request header 1, then tags; the client id keeps its int16 length
     response header 0  int32 correlation id
     response header 1  response header 0, then tags
 
-Flexible versions have the headers 2 and 1; but ApiVersions always has response header 0 (KIP-511).
+Flexible versions have request header 2 and response header 1. But ApiVersions always has response
+header 0 (KIP-511).
 
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present. If
@@ -48,7 +49,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
 
     The version may be one that the broker does not offer: the caller must check it. If an
     ApiVersions request has an unknown version, only the first fields of its header are read,
-    because the rest may have another form. Such a request must be answered, too (KIP-511).
+    because the rest may have another form. Even such a request must be answered (KIP-511).
 
     Raises UnknownApi for an unknown key, ProtocolError for a header that is cut short or damaged.
     """
@@ -117,7 +118,7 @@ def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
 
 
 class FrameReader:
-    """Cuts the bytes that a connection receives into frames. Each connection needs its own.
+    """Cuts the bytes that a connection receives into frames. Each connection needs its own reader.
 
     ::
 
@@ -125,8 +126,8 @@ class FrameReader:
         for frame in reader.received(count): ...
 
     Every frame has its own memory, and stays valid while a reference to it exists. If the buffer
-    ends within a frame, the frame's beginning moves to memory of its own, which then receives the
-    rest.
+    ends within a frame, the frame's beginning moves to new memory, and the rest of the frame is
+    received there.
 
     After a ProtocolError the reader must not be used again.
     """
@@ -199,7 +200,7 @@ class FrameReader:
 
     def _capacity(self, held: memoryview) -> int:
         """How much memory to allocate for a frame that begins with `held`: never more than the
-        frame needs, so that no byte of the next frame is received into it."""
+        frame needs, so that no byte of the next frame is received into that memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

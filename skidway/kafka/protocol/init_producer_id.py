@@ -29,7 +29,8 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class InitProducerIdRequest(Request):
-    """Asks for an id. Without a transactional id, the id is only for an idempotent producer."""
+    """Asks for a producer id. Without a transactional id, the producer id is only for an idempotent
+    producer."""
 
     API = ApiKey.INIT_PRODUCER_ID
     VERSIONS = VERSIONS
@@ -42,7 +43,7 @@ class InitProducerIdRequest(Request):
 
 @structure
 class InitProducerIdResponse(Response):
-    """The id and epoch to use from now on."""
+    """The producer id and epoch that the producer uses from now on."""
 
     API = ApiKey.INIT_PRODUCER_ID
     VERSIONS = VERSIONS

@@ -17,8 +17,9 @@ that must not be left out silently: if a message sets the field, and the version
 ``encode`` raises UnsupportedVersion.
 
 Each (class, version) is compiled once into a list of steps. Neighbouring fields of fixed width
-become one ``struct`` format. This is the general path. Produce and Fetch also have hand-written
-parsers; tests check that they read and write the same as the general path.
+become one ``struct`` format. These steps are the general path. Produce and Fetch also have
+hand-written functions; tests check that these functions read and write the same bytes as the
+general path.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ Shape = Fixed | Text | Blob | Id | Array | Nested
 
 
 class Field(NamedTuple):
-    """A field, described by its annotation. default: dataclasses.MISSING if it has none."""
+    """A field, described by its annotation. default: dataclasses.MISSING if there is none."""
 
     name: str
     shape: Shape

@@ -54,7 +54,7 @@ class OffsetFetchRequest(Request):
 
 @structure
 class OffsetFetchResponsePartition:
-    """The stored offset of a partition. If there is none: NO_OFFSET, without an error."""
+    """The stored offset of a partition. If no offset is stored: NO_OFFSET, without an error."""
 
     partition_index: Int32
     committed_offset: Int64 = NO_OFFSET

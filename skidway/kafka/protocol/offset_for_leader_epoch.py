@@ -59,8 +59,8 @@ class OffsetForLeaderEpochRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """The requested epoch, or else the largest epoch below it; and the offset after the last record
-    of that epoch."""
+    """leader_epoch: the requested epoch, or the largest epoch below it if the leader does not have
+    the requested epoch. end_offset: the offset after the last record of `leader_epoch`."""
 
     error_code: Int16 = 0
     partition: Int32

@@ -13,9 +13,9 @@
                      at the end of every structure (KIP-482)
 
 Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory for
-a length or a count, it checks that the bytes (or elements of the smallest size) are there. It
-raises only ``ProtocolError``; the write functions raise ``ValueError`` for a value that does not
-fit.
+a length or a count, it checks that the view still has that many bytes, or enough bytes for that
+many elements of the smallest size. A reader raises only ``ProtocolError``. The write functions
+raise ``ValueError`` for a value that does not fit.
 """
 
 from __future__ import annotations

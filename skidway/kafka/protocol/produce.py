@@ -81,8 +81,8 @@ class TopicProduceData:
 
 @structure
 class ProduceRequest(Request):
-    """Records to append. acks: 0 = no answer, 1 = the leader has them, -1 = all in-sync
-    replicas."""
+    """Records to append. acks: 0 = no answer, 1 = the leader has the records, -1 = all
+    in-sync replicas have the records."""
 
     API = ApiKey.PRODUCE
     VERSIONS = VERSIONS
@@ -95,7 +95,7 @@ class ProduceRequest(Request):
 
 @structure
 class BatchIndexAndErrorMessage:
-    """A record that the broker refused, and with it the whole batch."""
+    """A record because of which the broker refused the whole batch."""
 
     batch_index: Int32
     batch_index_error_message: ErrorText = None
@@ -134,7 +134,7 @@ class ProduceResponse(Response):
 
 
 class TopicRecords(NamedTuple):
-    """Records for a partition, as a view of the request's frame; None if they are null."""
+    """Records for a partition, as a view of the request's frame. records: None for null."""
 
     topic: str
     partition: int
@@ -316,7 +316,7 @@ def _fixed_part(result: ProduceResult, version: int) -> bytes:
     return _RESULT_0.pack(partition, error_code, base_offset)
 
 
-# It has seven arguments: the fields of header and request, in wire order.
+# `write_request` has seven arguments: the fields of header and request, in wire order.
 def write_request(
     correlation_id: int,
     client_id: str | None,
