@@ -8,7 +8,8 @@ from collections.abc import Sequence
 def assign(
     count: int, brokers: Sequence[int], start: int, first: int = 0
 ) -> dict[int, tuple[int, ...]]:
-    """Partitions `first` to `first + count - 1`, one replica each, assigned in turn from `start`.
+    """Assigns partitions `first` to `first + count - 1`, one replica each, to the brokers in turn.
+    Partition 0 belongs to the broker at index `start`.
 
     `brokers`: ascending, not empty.
     """
