@@ -1,6 +1,6 @@
-"""The consumer for applications, as in the 2011 Kafka paper (section 3.2): its groups coordinate
-through ZooKeeper. `from skidway.consumer import Consumer` is all that an application needs
-(docs/client.md).
+"""The consumer for applications, as in the 2011 Kafka paper (section 3.2). The members of a group
+coordinate through ZooKeeper. `from skidway.consumer import Consumer` is all that an application
+needs (docs/client.md).
 
 Reading order:
 
@@ -41,8 +41,8 @@ Three rules keep a partition from having two readers:
   the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next one, and
-only done records are committed. So after a kill, the record in hand and the uncommitted records are
-delivered again. An orderly change of owners delivers no record twice.
+only done records are committed. So after a kill, the record that the application was working on and
+the uncommitted records are delivered again. An orderly change of owners delivers no record twice.
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for
