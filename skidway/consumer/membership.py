@@ -118,7 +118,7 @@ class Membership:
         """The step to do now. Releases come first, because another reader waits for them."""
         if self._reader is None:
             return None
-        # a release that has begun is carried through
+        # a release that has begun is completed
         self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
@@ -131,7 +131,7 @@ class Membership:
         return None
 
     def claimed(self, tp: TopicPartition) -> None:
-        """Notes that the owner node is this reader's."""
+        """Notes that the partition's owner node names this reader."""
         self.owned.add(tp)
         self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
@@ -148,14 +148,14 @@ class Membership:
             self._again_at[tp] = now
 
     def released(self, tp: TopicPartition) -> None:
-        """Notes that the owner node is no longer this reader's."""
+        """Notes that the partition's owner node no longer names this reader."""
         self.owned.discard(tp)
         self._leaving.discard(tp)
         self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """Notes that a step had no answer, or no clear one. The step is repeated after a wait.
+        """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
 
         The step may or may not have happened, and each step may safely be done twice.
         """

@@ -1,4 +1,4 @@
-"""The session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
+"""The session with ZooKeeper, shared by all streams of a consumer, and bells that wake the streams.
 
 kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
 ask whether the session can be relied on; a lock lets only one thread at a time ask. Each session
@@ -46,7 +46,7 @@ class Bell:
         self._closed = False
 
     def ring(self, *, changed: bool = False, vacated: TopicPartition | None = None) -> None:
-        """Leaves a note and wakes the stream. Any thread may call it."""
+        """Leaves a note and wakes the stream. Any thread may call this method."""
         with self._lock:
             self._changed |= changed
             if vacated is not None:
