@@ -136,7 +136,7 @@ class Stream:
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
         """Sets the position in every partition of this stream to the first record at or after
-        `timestamp_ms`. If `timestamp_ms` is None, sets it to the partition's beginning.
+        `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
 
         A partition without such a record is set to its end. Source: the paper, section 3.1.
         """
