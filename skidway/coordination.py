@@ -80,7 +80,7 @@ class Versioned(NamedTuple):
 class Coordinator:
     """A session with ZooKeeper. The chroot of the connect string ("host:2181/dc1") is created.
 
-    `client` is kazoo's, for recipes and watches. Raises ConfigurationRefused for a malformed
+    `client` is kazoo's client, for recipes and watches. Raises ConfigurationRefused for a malformed
     connect string, Unreachable if ZooKeeper does not answer within `connect_timeout_s`.
     """
 

@@ -67,8 +67,9 @@ def make_directory(path: Path) -> None:
 class DirectoryLock:
     """Lets one process at a time use a directory: a lock on `<directory>/.lock`.
 
-    The kernel releases the lock when the process dies. A missing directory is created. Entering
-    raises StateRefused if another process holds the lock; the error names that process.
+    The kernel releases the lock when the process dies. A missing directory is created. Entering the
+    `with` block raises StateRefused if another process holds the lock; the error names that
+    process.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -9,7 +9,7 @@ def assign(
     count: int, brokers: Sequence[int], start: int, first: int = 0
 ) -> dict[int, tuple[int, ...]]:
     """Assigns partitions `first` to `first + count - 1`, one replica each, to the brokers in turn.
-    Partition 0 belongs to the broker at index `start`.
+    Partition N gets the broker at index (start + N) modulo the number of brokers.
 
     `brokers`: ascending, not empty.
     """
