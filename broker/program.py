@@ -1,4 +1,4 @@
-"""`skidway broker run`: starts a broker from its settings, runs it, and stops it in order."""
+"""`skidway broker run`: starts a broker from its settings, runs it, and shuts it down."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Program:
         systemd.ready(f"broker {self._settings.broker_id} serves {count} partitions")
 
     def stop(self) -> None:
-        """Stops in order: no new clients, everything flushed and answered, then the loop."""
+        """Accepts no more clients, flushes all logs, answers waiting requests, ends the loop."""
         if self._stopping:
             return
         self._stopping = True
@@ -287,7 +287,7 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Called when everything is durable. Answers waiting requests as far as it can, and ends
+        """Called when all logs are flushed. Answers waiting requests as well as it can, and ends
         the loop.
         """
         self._purgatory.expire_all()

@@ -2,10 +2,10 @@
 for the high watermark. The name "purgatory" is Kafka's. So is the rule: every operation completes
 exactly once.
 
-An operation is watched under its partitions. Code that changes a partition calls `check`, which
-asks each of the partition's operations whether it can complete now; at its deadline an operation is
-told to expire. If an operation fails, it is abandoned: its connection is closed. Neither the other
-operations nor the caller of `check` notice this.
+An operation is registered under each partition that it waits for. Code that changes a partition
+calls `check`, which asks each operation registered under that partition whether it can complete. At
+its deadline an operation is told to expire. If an operation fails, it is abandoned: its connection
+is closed. Neither the other operations nor the caller of `check` notice this.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""The most partitions for which all operations together may wait. The entries of so many
+"""The most partitions for which all operations together may wait. The entries of a million
 partitions take some 200 MB of memory. Operations outlive their connections, so the number of
 connections does not bound the number of operations.
 """

@@ -1,10 +1,10 @@
 """The installed package: the kernel, which every program uses, and the programs.
 
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
-top of the source tree. In the tree, `skidway/agent` and the others are links to these folders; a
-wheel contains the folders themselves. Because the programs are imported as `skidway.agent`, Python
-never confuses them with a user's `agent.py`. Imports go one way: kernel, schemas, audit, then
-agent, broker and loader.
+top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
+folders; a wheel contains the folders themselves. Because the programs are imported as
+`skidway.agent`, Python never confuses them with a user's `agent.py`. Imports go one way: kernel,
+schemas, audit, then agent, broker and loader.
 
 Reading order of the kernel: errors, clock, log, settings (a program's configuration), files (state
 that survives a crash), systemd (messages to the service manager), service (signals and exit

@@ -1,9 +1,9 @@
 """ZooKeeper, as far as the programs need it: a session, its state, and versioned nodes.
 
 States: after SUSPENDED a program must stop acting as a leader or owner, because its session may
-already be lost. After LOST it is neither leader nor owner, and its ephemeral nodes are gone.
-CONNECTED after SUSPENDED means that nothing was lost. Callbacks run on kazoo's threads; they must
-only hand the value over to the loop that owns the state.
+already be lost. After LOST the program is neither leader nor owner, and its ephemeral nodes are
+gone. CONNECTED after SUSPENDED means that nothing was lost. Callbacks run on kazoo's threads. A
+callback may only pass the new state on to the program's own loop.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. Then it is unknown whether the request is carried out: ZooKeeper may still
@@ -56,8 +56,10 @@ UNANSWERED = (
 _log = log.get(__name__)
 
 Watch = Callable[[Any], None]
-"""Called once, with kazoo's event, when the watched node has changed or the connection was lost. It
-runs on a thread of kazoo's, and must only hand the event over."""
+"""Called once, with kazoo's event, when the watched node has changed or the connection was lost.
+The function runs on a thread of kazoo's, so it may only pass the event on to the program's own
+loop.
+"""
 
 
 class SessionState(Enum):
@@ -78,7 +80,7 @@ class Versioned(NamedTuple):
 class Coordinator:
     """A session with ZooKeeper. The chroot of the connect string ("host:2181/dc1") is created.
 
-    `client` is kazoo's, for recipes and watches. Raises ConfigurationRefused for a malformed
+    `client` is kazoo's client, for recipes and watches. Raises ConfigurationRefused for a malformed
     connect string, Unreachable if ZooKeeper does not answer within `connect_timeout_s`.
     """
 
@@ -129,7 +131,7 @@ class Coordinator:
         the new session is there.
 
         Callbacks get LOST, and CONNECTED once the new session is there. Raises Unreachable if the
-        old session does not end; then call it again.
+        old session does not end; then call `restart` again.
         """
         try:
             self.client.stop()
@@ -194,7 +196,7 @@ class Coordinator:
             return []
 
     def watch_node(self, path: str, watch: Watch) -> bool:
-        """Watches a node for creation, change and deletion. Returns whether it exists."""
+        """Watches a node for creation, change and deletion. Returns whether the node exists."""
         found = self._answer(path, lambda: self.client.exists_async(path, watch))
         return found is not None
 
@@ -215,7 +217,7 @@ class Coordinator:
         name `path`.
 
         Returns the result of each operation; if nothing was done, an exception for each. The
-        request is sent only once: after Unreachable it may or may not have been done.
+        request is sent only once: after Unreachable the operations may or may not have been done.
         """
         transaction = self.client.transaction()
         build(transaction)
@@ -258,8 +260,8 @@ class Coordinator:
         """Repeats a request until it is answered, at most for the session timeout. kazoo alone
         would wait without a limit.
 
-        Without a connection kazoo queues the request, so this call waits in get(). Only if the
-        session is lost, and kazoo has no new one yet, does the call fail at once.
+        Without a connection kazoo queues the request, so this call waits in get(). The call fails
+        at once only if the session is lost and kazoo has no new session yet.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:

@@ -39,7 +39,8 @@ class ConfigurationRefused(SkidwayError):
 
 
 class StateRefused(SkidwayError):
-    """State on disk must not be used: it is corrupt, another machine's, an older copy, or in use.
+    """State on disk must not be used: it is corrupt, belongs to another machine, is an older copy,
+    or is in use.
 
     This error has an exit status of its own (sysexits.h: EX_DATAERR). The systemd units do not
     restart a program after this status, because only a person can repair the state.

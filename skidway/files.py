@@ -1,7 +1,7 @@
 """Files that are written whole or not at all, and directories that only one process may use.
 
-A rename is durable only after the directory with the name is synced. Every writer of state uses
-this module, so that none forgets the sync.
+A rename is durable only after the directory that contains the new name is synced. All code that
+writes state uses this module, so no code can forget the sync.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOCK_FILE = ".lock"
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Writes `data` to `path`, durably: after a crash the file has the old bytes or the new bytes.
 
-    If this fails, raises OSError, deletes the temporary file and leaves the old content unchanged.
+    If the write fails, deletes the temporary file, keeps the old content and raises OSError.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -39,7 +39,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
 
 def fsync_directory(path: Path) -> None:
-    """Makes the names in a directory durable, whether created, renamed or deleted."""
+    """Makes durable that names in a directory were created, renamed or deleted."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -67,8 +67,9 @@ def make_directory(path: Path) -> None:
 class DirectoryLock:
     """Lets one process at a time use a directory: a lock on `<directory>/.lock`.
 
-    The kernel releases the lock when the process dies. A missing directory is created. Entering
-    raises StateRefused if another process holds the lock; the error names that process.
+    The kernel releases the lock when the process dies. A missing directory is created. Entering the
+    `with` block raises StateRefused if another process holds the lock; the error names that
+    process.
     """
 
     def __init__(self, directory: Path) -> None:

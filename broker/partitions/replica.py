@@ -33,7 +33,9 @@ class Replica:
     this field.
     """
     flush_timer: bool = False
-    """Whether a timer is set. When it is due, the decision whether to flush is made again."""
+    """Whether a timer for the next flush decision is set. When the timer fires, the broker decides
+    again whether to flush.
+    """
 
     def __post_init__(self) -> None:
         self.high_watermark = self.log.flushed
@@ -44,8 +46,8 @@ class Replica:
         return self.high_watermark.offset
 
     def check_insync(self) -> None:
-        """Raises NotEnoughReplicas if there are fewer in-sync replicas, this one included, than
-        acks=all needs.
+        """Raises NotEnoughReplicas if there are fewer in-sync replicas than acks=all needs. This
+        replica counts as in sync.
         """
         found, needed = 1 + len(self.followers), self.log.config.min_insync_replicas
         if found < needed:

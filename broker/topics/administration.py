@@ -12,7 +12,8 @@ A crash is harmless because of the order of the steps:
 
 A topic may be deleted and recreated under its name while its partitions are still being made.
 Therefore results that come late are matched by topic id. If this broker began to read a catalog
-before it deleted a topic, the catalog does not bring the topic back.
+before it deleted a topic, that catalog may still contain the topic; `hosting` then leaves the topic
+out.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Topics(Hosting):
                 return
             found = self.catalog.topics.get(topic.name)
             # The topic's settings may have been altered meanwhile. The catalog has the current
-            # ones.
+            # settings.
             now = topic if found is None or found.topic_id != topic.topic_id else found
             known = dict(now.partitions)
             for number, each in assignment.items():

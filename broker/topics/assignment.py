@@ -8,7 +8,8 @@ from collections.abc import Sequence
 def assign(
     count: int, brokers: Sequence[int], start: int, first: int = 0
 ) -> dict[int, tuple[int, ...]]:
-    """Partitions `first` to `first + count - 1`, one replica each, assigned in turn from `start`.
+    """Assigns partitions `first` to `first + count - 1`, one replica each, to the brokers in turn.
+    Partition N gets the broker at index (start + N) modulo the number of brokers.
 
     `brokers`: ascending, not empty.
     """

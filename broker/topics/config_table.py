@@ -1,7 +1,7 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-A topic without a value for a setting takes the value from the broker (the first of the
-`broker_keys` that is set). Some settings are stored and shown although the broker does not act on
+If a topic does not set a value, the broker's value is used: the value of the first of the
+`broker_keys` that is set. Some settings are stored and shown although the broker does not act on
 them, because clients and tools expect them. A value that would change what is stored (compaction,
 recompression) is refused rather than ignored.
 """

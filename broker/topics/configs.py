@@ -1,4 +1,6 @@
-"""Turns a topic's settings into what its logs act on, and checks wanted settings."""
+"""Turns a topic's settings into the settings of the topic's logs, and checks settings before a
+topic gets them.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
 """The longest value of a setting. With flexible versions a client could set a longer value, but no
-answer could contain it. And all settings of a topic are in one node in ZooKeeper; a node takes at
-most 1 MB.
+answer could contain that value. Also, one ZooKeeper node holds all settings of a topic, and a node
+takes at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {

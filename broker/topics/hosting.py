@@ -1,10 +1,10 @@
 """Follows the topics in ZooKeeper, and hosts the partitions that are assigned to this broker.
 
 `apply` takes over a new catalog: it makes a log for each new partition, begins to lead the
-partition, and stops serving partitions that are gone. At the start, `load` does the same with the
-partitions in the log directories. Some directories belong to no known topic, or their partition is
-assigned to another broker (see `skidway.broker.handover`). Such a directory is set aside, never
-deleted.
+partition, and stops serving partitions that are gone. At the start, `load` opens the partitions
+that the log directories contain. A partition's directory is set aside, never deleted, if the
+partition belongs to no known topic or is assigned to another broker (see
+`skidway.broker.handover`).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Hosting:
         return self._session
 
     def use(self, session: ZooKeeperSession) -> None:
-        """Sets the session, which is made after this object because it needs `apply`."""
+        """Sets the session, which is made after this object because the session calls `apply`."""
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
@@ -124,7 +124,7 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Takes over a new catalog: hosts new partitions, drops those that are gone."""
+        """Takes over a new catalog: hosts new partitions, drops partitions that are gone."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()
@@ -137,7 +137,7 @@ class Hosting:
             self._prepare(catalog.topics[name], numbers)
 
     def topic_id(self, name: str) -> uuid.UUID | None:
-        """The id of the topic that has the name now; None if there is none."""
+        """The id of the topic that has the name now; None if no topic has the name."""
         topic = self.catalog.topics.get(name)
         return None if topic is None else topic.topic_id
 
@@ -295,8 +295,8 @@ class Hosting:
         self.session.submit(work, led)
 
     def _give_up(self, topic: Topic, numbers: list[int]) -> None:
-        """Drops partitions whose topic was deleted, or replaced by another one, while they were
-        made.
+        """Drops partitions if their topic was deleted, or deleted and recreated, while the
+        partitions were being made.
         """
         for number in numbers:
             self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
@@ -309,8 +309,8 @@ class Hosting:
 
     def _lead_again(self) -> None:
         """Begins a new leader epoch if the last stop was not clean; called when the broker starts,
-        on the calling thread. Unflushed records may be lost; then new records get the offsets of
-        the lost records. The epoch tells the new records from the lost ones.
+        on the calling thread. Unflushed records may be lost. New records would then get the offsets
+        of the lost records; the leader epoch tells new records from lost records.
         """
         for partition in sorted(self._logs.unclean & set(self._logs.logs)):
             topic = self.catalog.topics[partition.topic]
@@ -326,7 +326,8 @@ class Hosting:
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
     """The catalog with this broker in it. While the broker registers again after a lost session,
-    ZooKeeper does not list the broker. The broker must not send its clients away because of that.
+    ZooKeeper does not list the broker. The broker must not send its clients away because it is not
+    listed.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 

@@ -4,7 +4,8 @@ Each noun is an entry point of the group "skidway.commands": a function `registe
 adds its parser and sets `run=callable(args) -> int`. Only the module of the given noun is imported,
 so that an agent host needs no Spark and a broker's memory holds no loader. In the kernel, only
 three modules read environment variables: `skidway.java` (SKIDWAY_JAVA and JAVA_HOME),
-`skidway.systemd` (NOTIFY_SOCKET), and `profile`, for commands that send requests to a cluster.
+`skidway.systemd` (NOTIFY_SOCKET), and `profile` (used by the commands that send requests to a
+cluster).
 
 Reading order: commands (dispatch, exit status), profile (the addresses of the user's cluster),
 options, moments, plan and output (shared by nouns), then one module per noun.

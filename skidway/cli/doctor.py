@@ -34,7 +34,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def render(findings: list[Finding]) -> str:
-    """One line for each finding, with its advice below it; a summary at the end."""
+    """One line for each finding, followed by the advice for that finding; a summary at the end."""
     width = max(len(finding.name) for finding in findings)
     lines = []
     for finding in findings:

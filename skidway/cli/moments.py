@@ -37,8 +37,9 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def shown(time_ms: int) -> str:
-    """A time as RFC 3339 with milliseconds, in UTC. If no calendar date fits the time, the plain
-    number."""
+    """A time as RFC 3339 with milliseconds, in UTC. If the time is outside the calendar's range,
+    its plain number.
+    """
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

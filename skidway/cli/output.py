@@ -59,8 +59,9 @@ def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 class Progress:
-    """Shows progress on standard error: a bar on a terminal; elsewhere a plain line from time to
-    time, if it differs from the previous line."""
+    """Shows progress on standard error: a bar on a terminal. Elsewhere, prints a plain line from
+    time to time, but only if the line differs from the previous line.
+    """
 
     def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
         self._what = what
@@ -100,7 +101,7 @@ class Progress:
 
 
 def progress_line(what: str, done: int, total: int, note: str = "") -> str:
-    """One line of progress; if the total is not known, it only shows the count."""
+    """One line of progress; if the total is not known, the line shows only the count."""
     if total <= 0:
         return f"{what}  {done:,}  {note}".rstrip()
     filled = min(20, 20 * done // total)

@@ -94,7 +94,8 @@ class Input:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # epoll cannot wait for files and devices such as /dev/null; they can always be read.
+        # epoll cannot wait for regular files, nor for devices such as /dev/null; both can always be
+        # read.
         kind = os.fstat(descriptor).st_mode
         is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
         self.wake = (descriptor,) if is_awaited else ()
@@ -192,7 +193,7 @@ class Sender:
                 start = end
 
     def _by_partition(self, lines: list[bytes]) -> dict[int, tuple[list[bytes], list[bytes]]]:
-        """Keys and values of each partition, in the order of the lines."""
+        """The keys and the values of the lines, by partition, in the order of the lines."""
         if not lines:
             return {}
         self._turn += 1

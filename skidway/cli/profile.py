@@ -71,7 +71,9 @@ def read(environment: Mapping[str, str] = os.environ) -> Profile:
 
 
 def _path(environment: Mapping[str, str]) -> Path | None:
-    """The profile's file. A file named by SKIDWAY_PROFILE must exist; the default file need not."""
+    """The profile's file. A file named by SKIDWAY_PROFILE must exist; the default file may be
+    missing.
+    """
     named = environment.get(FILE)
     if named is not None:
         return Path(named) if named else None

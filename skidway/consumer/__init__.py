@@ -1,6 +1,6 @@
-"""The consumer for applications, as in the 2011 Kafka paper (section 3.2): its groups coordinate
-through ZooKeeper. `from skidway.consumer import Consumer` is all that an application needs
-(docs/client.md).
+"""The consumer for applications, as in the 2011 Kafka paper (section 3.2). The members of a group
+coordinate through ZooKeeper. `from skidway.consumer import Consumer` is all that an application
+needs (docs/client.md).
 
 Reading order:
 
@@ -36,17 +36,17 @@ Three rules keep a partition from having two readers:
 * Every claim, commit and release also writes to the member's registration node, in the same
   transaction. The transaction fails if the registration node is gone. Each session has a new
   registration, so every write of a lost session fails.
-* Records are handed out only if the registration was seen within three quarters of the session
-  timeout (`lease`). A program that was stopped for longer asks ZooKeeper again before it hands out
-  the next record.
+* Records are handed out only if ZooKeeper has confirmed the registration within the last three
+  quarters of a session timeout (`lease`). A program that was stopped for longer than that asks
+  ZooKeeper again before it hands out the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next one, and
-only done records are committed. So after a kill, the record in hand and the uncommitted records are
-delivered again. An orderly change of owners delivers no record twice.
+only done records are committed. So after a kill, the record that the application was working on and
+the uncommitted records are delivered again. An orderly change of owners delivers no record twice.
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for
-that hour. Only kazoo has threads of its own; they leave a note and wake the stream (`Bell`).
+that hour. Only kazoo has threads of its own; its threads leave a note and wake the stream (`Bell`).
 """
 
 from __future__ import annotations

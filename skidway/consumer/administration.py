@@ -22,8 +22,8 @@ during the reset must wait."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. members: how many are active now. topics: the topics that it has read or subscribes
-    to.
+    """A group. members: how many members are active now. topics: the topics that the group has read
+    or subscribes to.
 
     Members are the consumers that are registered in ZooKeeper, and the members that brokers know
     from Kafka's group protocol.
@@ -56,8 +56,9 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be set. before: the offset that was committed before,
-    None if there was none."""
+    """An offset that was set, or would be set. before: the offset that was committed before the
+    change; None if no offset was committed.
+    """
 
     topic: str
     partition: int
@@ -121,8 +122,7 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets. Raises SkidwayError if members are active; then nothing is
-        changed.
+        """Sets committed offsets. If members are active, raises SkidwayError and changes nothing.
 
         During the reset this method holds the owner nodes of the partitions, so that no member
         begins to read at the old offsets.

@@ -36,8 +36,8 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch, without those before the position of `reading`. A control batch
-    has no records.
+    """The records of one batch, without the records before the position of `reading`. A control
+    batch has no records.
     """
 
     __slots__ = ("_batch", "end", "reading")

@@ -73,11 +73,12 @@ class Consumer:
                 raise
 
     def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
-        """Makes streams that share this member's part of the topics. Iterate each on its own
+        """Makes streams that share the partitions of this member. Iterate each stream on its own
         thread.
 
-        A partition is read by one stream of one member at a time. Call this once per consumer, and
-        only if the consumer was created without topics. Source: the paper, section 3.2.
+        A partition is read by one stream of one member at a time. Call this method once per
+        consumer, and only if the consumer was created without topics. Source: the paper, section
+        3.2.
         """
         if self._streams:
             raise UsageError("a consumer can make its streams only once")

@@ -1,11 +1,12 @@
 """Makes each write to ZooKeeper happen at most once, and finds out which writes happened.
 
-If the answer to a write is lost, the write may or may not have happened, and it may be wrong to
-repeat it: a second release could remove the owner node of the next reader. So every transaction
+If the answer to a write is lost, the write may or may not have happened, and repeating the write
+may do harm: a second release could remove the owner node of the next reader. So every transaction
 first writes a token of its own into the member's registration node, and requires that the node
 still has the version that the member knows. Only one transaction can succeed on each version. If
-the token of a transaction without an answer is in the node, the transaction has happened.
-Otherwise the transaction can no longer happen once the node has another version.
+the token of a transaction without an answer is in the node, the transaction has happened. Otherwise
+the transaction has not happened yet; after the node's version has changed, it cannot happen any
+more.
 
 No I/O. The streams of one consumer share the registration. Only the stream that holds `lock` may
 use the registration.
@@ -30,7 +31,7 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        # unanswered transactions on this version: token -> intended change
+        # transactions on the known version that had no answer: token -> intended change
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 

@@ -2,9 +2,9 @@
 
 ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
 answered request proves that the session lives for one timeout after the request was sent, no matter
-how late the answer came. The lease lasts three quarters of that time. The rest is a margin: a
-follower of the ensemble reports to its leader up to half a tick later, and clocks run at different
-speeds.
+how late the answer came. The lease lasts three quarters of the session timeout. The rest is a
+margin: a follower of the ensemble reports to its leader up to half a tick later, and clocks run at
+different speeds.
 
 This module reads no clock: its callers pass times (monotonic seconds).
 """
@@ -27,7 +27,7 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Notes that a request sent at this time was answered: the registration existed."""
+        """Notes that a request was answered: the registration existed at `asked_at`."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
@@ -40,5 +40,5 @@ class Lease:
 
     @property
     def renew_at(self) -> float:
-        """When to ask again, so that the lease does not end while all goes well."""
+        """When to ask ZooKeeper again, so that the lease does not end while ZooKeeper answers."""
         return self.until - _RENEWED * self._timeout_s

@@ -8,11 +8,12 @@ of watches. `share` carries the steps out, and keeps these rules:
 * After `lost`, no record of the lost partitions is handed out, and nothing is committed or
   released.
 
-There is no herd effect. After a change, a reader waits a short time (with jitter) and looks then. A
-further change begins that wait again, but the reader looks after `LOOK_LATEST_S` at the latest.
-Members write nothing to reach agreement. If another reader still holds a partition, only the next
-owner watches the owner node. The next owner claims the partition when the node is gone. A step
-without an answer is repeated, each time after a longer wait.
+There is no herd effect. After a change, a reader waits a short time (with jitter) before it looks
+who is registered. A further change begins that wait again, but the reader looks at the latest
+`LOOK_LATEST_S` after the first change. Members write nothing to reach agreement. If another reader
+still holds a partition, only the next owner watches the owner node. The next owner claims the
+partition when the node is gone. A step without an answer is repeated, each time after a longer
+wait.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from skidway.kafka.types import TopicPartition
 QUIET_S = 0.1
 LOOK_LATEST_S = 2.0
 CLAIM_AGAIN_S = 5.0
-"""If the watch of an owner node is lost, its partition is claimed again after this time."""
+"""If the watch of a partition's owner node is lost, the partition is claimed again after this time.
+"""
 
 
 class Look(NamedTuple):
@@ -77,13 +79,14 @@ class Membership:
         return self._reader is not None and self.owned == self.assigned and not self._leaving
 
     def registered(self, reader: str, now: float) -> None:
-        """Notes that this reader takes part under this name."""
+        """Notes that this reader is registered under the name `reader`."""
         self._reader = reader
         self.changed(now)
 
     def lost(self) -> frozenset[TopicPartition]:
-        """Notes that the registration is gone, and all partitions with it. Returns these
-        partitions: the caller must stop handing them out at once."""
+        """Notes that the registration is gone, so the reader owns no partition any more. Returns
+        the lost partitions: the caller must stop handing out their records at once.
+        """
         gone = frozenset(self.owned)
         self.owned.clear()
         self._leaving.clear()
@@ -115,7 +118,7 @@ class Membership:
         """The step to do now. Releases come first, because another reader waits for them."""
         if self._reader is None:
             return None
-        # a release that has begun is carried through
+        # a release that has begun is completed
         self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
@@ -128,7 +131,7 @@ class Membership:
         return None
 
     def claimed(self, tp: TopicPartition) -> None:
-        """Notes that the owner node is this reader's."""
+        """Notes that the partition's owner node names this reader."""
         self.owned.add(tp)
         self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
@@ -145,14 +148,14 @@ class Membership:
             self._again_at[tp] = now
 
     def released(self, tp: TopicPartition) -> None:
-        """Notes that the owner node is no longer this reader's."""
+        """Notes that the partition's owner node no longer names this reader."""
         self.owned.discard(tp)
         self._leaving.discard(tp)
         self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
-        """Notes that a step had no answer, or no clear one. The step is repeated after a wait.
+        """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
 
         The step may or may not have happened, and each step may safely be done twice.
         """

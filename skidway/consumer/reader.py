@@ -22,7 +22,7 @@ from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""How often to ask ZooKeeper or a broker again while it gives no answer."""
+"""Time between two requests to a ZooKeeper or broker that does not answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
@@ -77,7 +77,7 @@ class StreamReader:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition in the last answer about it."""
+        """The high watermark of each partition, from the last answer for that partition."""
         return self._fetcher.high_watermarks
 
     @property
@@ -98,7 +98,8 @@ class StreamReader:
         return self.clock.monotonic() < self._registration.until
 
     def take(self, timeout_s: float) -> tuple[Reading, memoryview] | None:
-        """The next batch of a partition that this reader owns; waits at most `timeout_s` for one.
+        """The next batch of a partition that this reader owns; waits at most `timeout_s` for a
+        batch.
 
         Raises errors that stop a partition for good: NoOffset, CorruptBatch, KafkaError.
         """
@@ -139,8 +140,9 @@ class StreamReader:
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases every partition, as long as ZooKeeper answers. Owner nodes that are left
-        disappear when the session ends."""
+        """Releases every partition, as long as ZooKeeper answers. The remaining owner nodes
+        disappear when the session ends.
+        """
         self._share.leave()
 
     def close(self) -> None:

@@ -15,8 +15,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Reading:
-    """A partition that this reader owns. Once `is_live` is False, no record of the partition may be
-    handed out from this `Reading`."""
+    """A partition that this reader owns. As soon as `is_live` is False, no record of the partition
+    may be handed out from this `Reading`.
+    """
 
     __slots__ = ("committed", "finished", "handed", "is_live", "tp")
 

@@ -1,4 +1,4 @@
-"""The session with ZooKeeper, shared by all streams of a consumer, and the bells that wake them.
+"""The session with ZooKeeper, shared by all streams of a consumer, and bells that wake the streams.
 
 kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
 ask whether the session can be relied on; a lock lets only one thread at a time ask. Each session
@@ -46,7 +46,7 @@ class Bell:
         self._closed = False
 
     def ring(self, *, changed: bool = False, vacated: TopicPartition | None = None) -> None:
-        """Leaves a note and wakes the stream. Any thread may call it."""
+        """Leaves a note and wakes the stream. Any thread may call this method."""
         with self._lock:
             self._changed |= changed
             if vacated is not None:
@@ -140,8 +140,9 @@ class Registration:
         return self._lease.renew_at
 
     def ensure(self) -> Guard | None:
-        """Returns the registration. If there is none, registers first. Returns None while ZooKeeper
-        does not answer."""
+        """Returns the registration. Registers the consumer first if it is not registered. Returns
+        None while ZooKeeper does not answer.
+        """
         guard = self.guard
         if guard is not None or not self.is_connected:
             return guard
@@ -156,10 +157,10 @@ class Registration:
 
     def _register(self) -> Guard | None:
         """Registers a new name. Returns None if the old session must end first, because other
-        members wait for the nodes that it owns.
+        members wait for the nodes that the old session owns.
 
-        If an earlier attempt to register had no answer, its name may exist in ZooKeeper. This
-        method removes that name before it tries a new one.
+        If an earlier attempt to register had no answer, the name of that attempt may exist in
+        ZooKeeper. This method removes that name before it tries a new name.
         """
         session_id = self._coordinator.session_id
         if session_id and session_id == self._tainted:
@@ -196,8 +197,9 @@ class Registration:
         return True
 
     def renew(self) -> None:
-        """Asks ZooKeeper whether the registration exists, without waiting for the answer. Only one
-        question is open at a time."""
+        """Asks ZooKeeper whether the registration exists, without waiting for the answer. Does not
+        ask again before the answer has come.
+        """
         name, asked_at = self.name, self.clock.monotonic()
         if name is None or self._asked or not self.is_connected:
             return
@@ -206,8 +208,9 @@ class Registration:
         self._coordinator.ask(path, lambda found: self._on_answer(name, asked_at, found))
 
     def lost(self, name: str) -> None:
-        """Notes that a registration is gone: every stream stops at once; `ensure` makes a new
-        one."""
+        """Notes that a registration is gone: every stream stops at once. The next `ensure` makes a
+        new registration.
+        """
         with self._lock:
             if self.name != name:
                 return

@@ -29,8 +29,9 @@ _ATTEMPTS_MAX = 4
 
 
 class Fenced(SkidwayError):
-    """This member's registration is gone. Other members own its partitions; the write did not
-    happen."""
+    """This member's registration is gone. Other members may own this member's partitions; the write
+    did not happen.
+    """
 
 
 class GroupCoordinated(SkidwayError):
@@ -106,7 +107,7 @@ class GroupRegistry:
         return [_check(path, found.version)]
 
     def unregister(self, consumer: str) -> None:
-        """Removes the registration. The other members' watches report it at once."""
+        """Removes the registration. The other members' watches report the removal at once."""
         self._coordinator.delete(f"{self._ids}/{consumer}")
 
     def is_registered(self, consumer: str) -> bool:
@@ -152,7 +153,7 @@ class GroupRegistry:
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
         """Removes the owner node if it names this reader, because a claim without an answer may
         have created the node."""
-        self._transact(guard, [])  # a claim that has not happened by now never will
+        self._transact(guard, [])  # after this write, an unanswered claim can no longer happen
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
             self.release(guard, tp, None)
@@ -221,7 +222,9 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Learns from a refusal whether an offset node exists. Makes a parent that is missing."""
+        """Learns from a refusal whether an offset node exists. Creates the parent node if it is
+        missing.
+        """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
         elif not isinstance(refusal.error, NoNodeError):

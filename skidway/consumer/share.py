@@ -1,4 +1,4 @@
-"""What one reader has of its group: its steps, claims and releases, its positions and commits.
+"""One reader's part in its group: its steps, claims and releases, its positions and commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
 `turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
@@ -25,7 +25,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.1
-"""How often to ask ZooKeeper or a broker again while it gives no answer."""
+"""Time between two requests to a ZooKeeper or broker that does not answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
@@ -116,11 +116,11 @@ class Share:
         self._fetcher.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases every partition, as long as ZooKeeper answers. Owner nodes that are left
+        """Releases every partition, as long as ZooKeeper answers. The remaining owner nodes
         disappear when the session ends.
 
-        If one request gets no answer, this method sends no more, because the consumer's next stream
-        can leave only after this one.
+        If one request gets no answer, this method sends no further requests, because the consumer's
+        next stream must wait until this stream has left.
         """
         if not self._registration.is_connected:
             _log.warning("consumer_left_without_release", why="ZooKeeper does not answer")
@@ -222,7 +222,7 @@ class Share:
         _log.info("consumer_released", group=self._registration.group, tp=str(tp))
 
     def _place(self, now: float) -> None:
-        """Finds the start position of each claimed partition, and begins to read it."""
+        """Finds the start position of each claimed partition, and begins to read the partition."""
         for tp in [tp for tp, at in self._unplaced.items() if at <= now]:
             if tp not in self._membership.owned:
                 del self._unplaced[tp]

@@ -53,7 +53,7 @@ class Stream:
         """The next record. The iteration ends after consumer_timeout_ms without a record, and after
         `close`.
 
-        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read on.
+        Raises NoOffset, CorruptBatch or KafkaError for a partition that cannot be read any further.
         """
         self._finish()
         while (record := self._next_row()) is None:
@@ -64,7 +64,7 @@ class Stream:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Whole record batches as Arrow columns: topic, partition, offset, timestamp, key, value.
 
-        A batch counts as done when the next one is requested.
+        A batch counts as done when the next batch is requested.
         """
         while True:
             self._finish()
@@ -108,8 +108,8 @@ class Stream:
                 raise NotOwned(str(error)) from error
 
     def assignment(self) -> list[TopicPartition]:
-        """The partitions that are read now. Any thread may call it."""
-        # Another thread may add a partition at any time, so `list` copies them in one step first.
+        """The partitions that are read now. Any thread may call this method."""
+        # Another thread may add a partition at any time, so `list` first copies all in one step.
         return sorted(list(self._reader.readings))  # noqa: C414
 
     @property
@@ -135,8 +135,8 @@ class Stream:
             self._reader.seek(tp, offset)
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
-        """Sets the position in every own partition to the first record at or after a time; None: to
-        the partition's beginning.
+        """Sets the position in every partition of this stream to the first record at or after
+        `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
 
         A partition without such a record is set to its end. Source: the paper, section 3.1.
         """
@@ -210,7 +210,7 @@ class Stream:
         return None
 
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
-        """Another batch; None when none came in time, or after `close`.
+        """The next batch; None if no batch came in time, or after `close`.
 
         If the last batch was held back only because the lease was over, that batch comes first.
         """

@@ -1,7 +1,8 @@
 """Finds the ZooKeeper with the consumer groups: the one that the brokers themselves use.
 
 A broker lists its settings (DescribeConfigs, KIP-133). Skidway's brokers list `zookeeper.connect`
-with its chroot. Brokers of Apache Kafka before 4.0 do so, too, if they run on ZooKeeper.
+with its chroot. Brokers of Apache Kafka before 4.0 also list this setting, if they run on
+ZooKeeper.
 """
 
 from __future__ import annotations

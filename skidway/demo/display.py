@@ -52,7 +52,9 @@ class Display:
         self._draw(drawn)
 
     def state(self, lines: Sequence[str]) -> None:
-        """Replaces the last state. On a terminal it may have several lines, elsewhere only one."""
+        """Replaces the last state. On a terminal the state may have several lines, elsewhere only
+        one line.
+        """
         self._shown_at = self._clock()
         if self._is_terminal:
             self._erase()

@@ -6,7 +6,7 @@ start    ZooKeeper, both brokers, registry, audit, counters, agent
 cut-off  writes down the size up to which each file counts; the agent reads no further
 drain    waits until every byte is acknowledged or set apart, and mirrored
 load     loads everything that is left
-verdict  the audit's report once the newest bucket is old enough, and a recount of the files
+verdict  waits until the audit's report judges the newest bucket, then recounts the rows
 """
 
 from __future__ import annotations
@@ -123,9 +123,10 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. A file may have several ids in the ledger, which begin at
-    different positions. The bytes before the lowest of these positions are also counted: earlier
-    ids, which are no longer in the ledger, settled those bytes."""
+    """Bytes with these fates, by file. The ledger may have several ids of a file; each id begins at
+    its own position. The bytes of a file before the lowest of its positions also count: they were
+    settled under ids that are no longer in the ledger.
+    """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
@@ -169,7 +170,7 @@ class Demo:
         return self.outcome
 
     def start(self) -> None:
-        """Starts every program, and waits for each one's /health."""
+        """Starts every program, and waits until the program's /health is good."""
         self.display.say("starting ZooKeeper, 2 brokers, registry, audit, 2 counters and the agent")
         self.site.cutoff.unlink(missing_ok=True)
         self.site.write(self.sources)
@@ -224,7 +225,7 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the running load has ended. Raises ProgramFailed if it failed."""
+        """Whether the running load has ended. Raises ProgramFailed if the load failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False

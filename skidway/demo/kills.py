@@ -1,4 +1,4 @@
-"""For each kill -9 a sentence: what the program had in hand, and what was lost. No I/O.
+"""For each kill -9 a sentence: what the program was doing, and what was lost. No I/O.
 
 If `lost` is 0, nothing was lost in the kill. `lost` counts bytes for the agent, acknowledged
 records for the broker, skipped records for the counter, and skipped or repeated offsets for the
@@ -33,7 +33,7 @@ class Kill:
 
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """killed: the agent's state on disk after the kill. now: its state after it has caught up."""
+    """killed: the agent's state on disk after the kill. now: its state when it has caught up."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "

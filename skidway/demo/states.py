@@ -1,8 +1,8 @@
 """The states that agent and counter have stored durably, read from their SQLite files.
 
-The files can be read even while the program is dead. After a kill -9 they say what the kill
-interrupted, because the program will go on from their content. This module writes nothing. A state
-that does not exist yet reads as empty.
+The files can be read even while the program is dead. After a kill -9 the files show which work the
+kill interrupted, because the program will go on from the files' content. This module writes
+nothing. A state that does not exist yet reads as empty.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def show_addresses(site: Site) -> None:
 
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per source topic: the sums of its buckets' counts, and its worst verdict."""
+    """One row per source topic: the counts of all its buckets, summed up, and the worst verdict."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(

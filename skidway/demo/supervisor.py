@@ -1,7 +1,7 @@
 """The demo's programs as child processes.
 
 Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
-then stops the programs in order. If the demo is killed, each program dies with it
+then stops the programs one by one. If the demo is killed, each program dies with it
 (PR_SET_PDEATHSIG). When a program ends, the demo kills every process that is left in the program's
 session.
 
@@ -72,7 +72,7 @@ class Supervisor:
         self._spawn(name, module, arguments, self.log(name))
 
     def begin_once(self, name: str, *arguments: str) -> None:
-        """Runs `skidway <arguments>`, which ends by itself; `ended` tells when it has."""
+        """Runs `skidway <arguments>`, which ends by itself; `ended` tells whether it has ended."""
         self.errors(name).unlink(missing_ok=True)
         self.output(name).unlink(missing_ok=True)
         self._may_end.add(name)
@@ -121,7 +121,7 @@ class Supervisor:
                 raise self.failed(name, process.returncode)
 
     def failed(self, name: str, status: int) -> ProgramFailed:
-        """The error for a program that ended, with the end of what it wrote to standard error."""
+        """The error for a program that ended, with the last part of its standard error."""
         path = self.errors(name)
         said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
         return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")

@@ -1,8 +1,8 @@
 """The fill level of each tier, for the live table and for the rates at the end. No I/O.
 
 Writer and agent count bytes, brokers and counter count records, the loader counts rows. The mean
-length of the lines written so far converts bytes to lines and back. A tier may hold more than was
-written: after a kill, lines may be sent twice. The loader drops such duplicates.
+length of the lines written so far converts bytes to lines and back. A tier may hold more lines than
+were written: after a kill, lines may be sent twice. The loader drops such duplicates.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ MB: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """One tier at one moment. lines: the lines that it holds. behind: written lines that it does
-    not hold yet."""
+    """One tier at one moment. lines: the lines that the tier holds. behind: written lines that the
+    tier does not hold yet.
+    """
 
     tier: str
     lines: int
@@ -77,8 +78,7 @@ class Tiers:
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """The live table as lines. away: by tier, a word about its program while the program is
-    down."""
+    """The live table as lines. away: for each tier whose program is down, a word ("killed")."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""

@@ -1,9 +1,10 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
 The writer writes all the time. When the first records arrive, a load begins. While Spark starts,
-agent, broker and counter are killed one after the other, each while it has data in hand. The
+agent, broker and counter are killed one after the other, each while it is processing data. The
 loader is killed while it loads. A killed program is started again at once. A kill is over when the
-interrupted work is done: the agent's checkpoint has passed it, or it is counted, or loaded.
+interrupted work is done: the agent's checkpoint has passed the interrupted bytes, the counter has
+counted the records, or the next load has ended.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """How often to ask for the fill level of the tiers."""
 TRIES = 3
-"""If a kill interrupts no work, the program is killed again, at most this often in all."""
+"""The most kills of one program. If a kill interrupts no work, the program is killed again."""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -241,8 +242,9 @@ class Trial(Demo):
         return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets the manifests have loaded. The rows of this demo's later loads are
-        added to that number (`_committed`)."""
+        """Notes how many offsets the manifests have loaded. `_filled` adds to this number the rows
+        that this demo's later loads commit (`_committed`).
+        """
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)
 
@@ -260,7 +262,9 @@ class Trial(Demo):
         self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
-        """Waits until `ready` is true for a moment. Raises SkidwayError if that takes too long."""
+        """Waits for the moment when `ready` is true, which may be short. Raises SkidwayError if the
+        moment does not come in time.
+        """
         deadline = time.monotonic() + WITHIN_S
         while not ready():
             self.supervisor.check()

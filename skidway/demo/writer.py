@@ -9,7 +9,7 @@ writes only whole lines. If a killed writer left part of a line, the next writer
 line then counts as torn, not as a line.
 
 FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
-every start the writer counts them again from the files.
+every start the writer counts all of these again from the files.
 """
 
 from __future__ import annotations
@@ -191,13 +191,13 @@ def due(elapsed_s: float, lines: int, seconds: float) -> int:
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of `count` lines belong to a stream; `made` is the number of the first line."""
+    """How many of the next `count` lines belong to a stream; `made`: lines made before them."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 
 
 def written(folder: Path) -> dict[str, Tally]:
-    """The writer's own counts, by stream; empty before it has run."""
+    """The writer's own counts, by stream; empty before the writer has run."""
     try:
         document = json.loads((folder / WRITTEN).read_text())
     except FileNotFoundError:

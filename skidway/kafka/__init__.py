@@ -15,14 +15,15 @@ Reading order, low to high:
     gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`
     group_nodes     where groups and their offsets lie in ZooKeeper, for broker and consumers
 
-Brokers and mirrors carry batches without looking at the records. Of the modules that handle batches
-they use only `batch`, so they need neither NumPy nor Arrow. Programs that make or read records
-(agent, loader, audit) have whole batches as columns; no program has an object for each record. The
-client moves batches without looking inside, so it does not import `columns` either.
+Brokers and mirrors carry batches without looking at the records. They use only one of the modules
+that handle batches, `batch`. So they need neither NumPy nor Arrow. Programs that make or read
+records (agent, loader, audit) have whole batches as columns; no program has an object for each
+record. The client moves batches without looking inside, so it does not import `columns` either.
 
-This package trusts no bytes from outside: damaged bytes raise `CorruptBatch` or a protocol error. A
-length is compared with the number of bytes present before any memory is allocated for it.
+This package trusts no bytes from outside: damaged bytes raise `CorruptBatch` or a protocol error.
+Before memory is allocated for a given length, the length is compared with the number of bytes that
+are present.
 
-The packages that applications import are built on this one: `skidway.producer` and
-`skidway.consumer`.
+The packages that applications import, `skidway.producer` and `skidway.consumer`, are built on this
+package.
 """

@@ -139,7 +139,9 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; -1 without a producer id. It may have wrapped to 0."""
+        """Sequence of the last record; -1 without a producer id. The sequence may have wrapped to
+        0.
+        """
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return next_sequence(self.base_sequence, self.last_offset_delta)
@@ -201,7 +203,7 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
 
 
 def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
-    """Writes base offset and leader epoch into a batch in place. The CRC does not cover them."""
+    """Writes base offset and leader epoch into a batch in place. The CRC covers neither value."""
     _BASE_OFFSET.pack_into(buffer, at, base_offset)
     _INT32.pack_into(buffer, at + LENGTH_END, leader_epoch)
 
@@ -211,7 +213,8 @@ def stamp_append_time(
 ) -> BatchHeader:
     """Gives every record the append time (LogAppendTime), in place. Returns the new header.
 
-    The CRC covers timestamp type and time, so it is computed again, in one pass over the batch.
+    The CRC covers timestamp type and time, so the CRC is computed again, in one pass over the
+    batch.
     """
     attributes = header.attributes | LOG_APPEND_TIME
     _INT16.pack_into(buffer, at + CRC_START, attributes)
@@ -223,7 +226,7 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records later. Like Kafka's sequences, it wraps from 2^31-1 to 0."""
+    """The sequence `count` records later. Sequences wrap from 2^31-1 to 0, as in Kafka."""
     return (sequence + count) % SEQUENCE_END
 
 

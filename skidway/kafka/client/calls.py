@@ -1,4 +1,4 @@
-"""Requests as values. A connection sends them once it has agreed on a version with the broker."""
+"""Requests as values. A connection agrees on versions with the broker before it sends requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Call(Protocol):
-    """One request. It writes itself in a given version, and reads the response to it."""
+    """One request. A call writes the request in a given version, and reads the response."""
 
     @property
     def api(self) -> ApiKey:

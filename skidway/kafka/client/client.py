@@ -42,8 +42,8 @@ class Client:
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. An
     answer that is an error raises `KafkaError`, unless the method returns the errors per topic.
-    Producers and fetchers that are made with a client share the loop of its connections: while one
-    of them waits, the bytes of the others are sent and received, too.
+    Producers and fetchers that are made with a client share the loop of the client's connections:
+    while one producer or fetcher waits, the bytes of all the others are sent and received, too.
     """
 
     def __init__(
@@ -55,7 +55,8 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """bootstrap: host:port, several separated by commas. Raises UsageError if it is malformed.
+        """bootstrap: host:port, several separated by commas. Raises UsageError for a malformed
+        text.
 
         refused_timeout_ms: a request gives up after this time if connections are refused and no
         broker has answered any request yet. The time is short if a person waits. None: the request
@@ -185,7 +186,8 @@ class Client:
         self, topic: str, changes: ConfigChanges, *, validate_only: bool = False
     ) -> KafkaError | None:
         """Changes settings of a topic. Returns the error, or None. Raises UnsupportedVersion if the
-        broker cannot do it."""
+        broker cannot change settings.
+        """
         call = requests.alter_configs_call(topic, changes, validate_only=validate_only)
         return requests.altered_configs(self._ask(call, self._any_address))[topic]
 
@@ -196,7 +198,7 @@ class Client:
         return requests.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
-        """The settings of one broker. Of the brokers that answer, it has the lowest id."""
+        """The settings of one broker: the broker with the lowest id of all brokers that answer."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
@@ -284,7 +286,7 @@ class Client:
     def _ask_controller(
         self, call: Call, results: Callable[[Any], requests.Results]
     ) -> requests.Results:
-        """Asks the controller; if the controller has changed meanwhile, asks the new one."""
+        """Asks the controller; if the controller has changed meanwhile, asks the new controller."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
         backoff = Backoff(self.random)
         while True:

@@ -2,11 +2,11 @@
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
-Rules: responses come in the order of the requests. If a response does not belong to the oldest
-open request, the connection ends. Every request has a deadline. If a deadline passes, the
-connection ends, too, because no later request can be answered either. The session ends a connection
-by dropping this object with all its contents, so a caller never gets an answer from an old
-connection.
+Rules: responses come in the order of the requests. If a response does not belong to the oldest open
+request, the connection ends. Every request has a deadline. If a deadline passes, the connection
+also ends, because later requests cannot be answered before the overdue request. The session ends a
+connection by dropping this object with all its contents, so a caller never gets an answer from an
+old connection.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, resp
 
 SOFTWARE = "skidway"
 SOFTWARE_VERSION = "1"  # says how this client uses the protocol; it is no release number
-# Up to this length, the memory for a response is allocated at once; for a longer response it grows
-# as bytes arrive.
+# The memory for a response up to this length is allocated at once. The memory for a longer response
+# grows as bytes arrive.
 EAGER_BYTES = 16 * 1024 * 1024
 _API_VERSIONS = 3
 _CORRELATION_END = 1 << 31
@@ -82,7 +82,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        # requests without a response: (_written_bytes once the request is sent, ticket)
+        # requests that get no response: (value of _written_bytes at which the request is sent,
+        # ticket)
         self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
@@ -165,7 +166,7 @@ class Connection:
     def _take(self, frame: memoryview) -> None:
         if not self._sent:
             raise ProtocolError("a response that nobody asked for")
-        sent = self._sent[0]  # removed only after its response is read
+        sent = self._sent[0]  # stays in `_sent` until its response is read
         if peek_correlation_id(frame) != sent.correlation_id:
             raise ProtocolError("a response to another request than the oldest")
         body = response_body(frame, sent.call.api, sent.version)

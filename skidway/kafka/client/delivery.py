@@ -14,9 +14,8 @@ class Delivery(NamedTuple):
 
     base_offset: -1 if there is an error, or if the broker did not send an offset (acks 0,
     DUPLICATE_SEQUENCE_NUMBER). error: the broker refused this batch for good, or `Drained`.
-    attempts: how often the batch was sent. If the broker refused the batch, any attempt
-    except the last one may have stored it. If the batch was drained, any attempt may have stored
-    it.
+    attempts: how often the batch was sent. If the broker refused the batch, any attempt except the
+    last may have stored the batch. If the batch was drained, any attempt may have stored it.
     """
 
     token: object

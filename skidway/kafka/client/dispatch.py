@@ -1,6 +1,6 @@
 """The producer's decisions: which batches go into which requests to which leaders.
 
-Pure: `plan` says which requests to send now; `answered` and `lost` take their outcomes;
+Pure: `plan` says which requests to send now; `answered` and `lost` take the requests' outcomes;
 `deliveries` reports to the owner. The driver does the I/O and fetches producer ids.
 
 A request holds at most one batch of each partition. At most `max_in_flight` requests are open to
@@ -75,8 +75,9 @@ class Dispatch:
         return self.buffered_bytes < self._max_buffered_bytes
 
     def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch. Raises BufferFull if `has_room` is False. If it is True, even a batch
-        that exceeds the limit is queued."""
+        """Queues a batch. Raises BufferFull if `has_room` is False. If `has_room` is True, even a
+        batch that exceeds the limit is queued.
+        """
         size = encoded.size_bytes
         if not self.has_room:
             raise BufferFull(f"{self.buffered_bytes} bytes wait to be sent already")
@@ -96,8 +97,9 @@ class Dispatch:
     def plan(
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
-        """The requests to send now, in this order. From this call on, these requests are treated as
-        sent."""
+        """The requests to send now, in the order of sending. From this call on, these requests are
+        treated as sent.
+        """
         self._settle_changed()
         requests: list[Planned] = []
         places = self._places(leader, usable)
@@ -127,7 +129,7 @@ class Dispatch:
             self._answer(tp, entry, missing, now, wall_ms)
 
     def written(self, request_id: int, now: float, wall_ms: int) -> None:
-        """Takes a sent request with acks 0: the broker will send no response."""
+        """Notes that a request with acks 0 was sent: the broker will send no response."""
         opened = self._closed(request_id)
         for tp, entry in opened.entries.items():
             result = ProduceResult(*tp, ErrorCode.NONE, -1)
@@ -169,7 +171,7 @@ class Dispatch:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         boxes = (self._outboxes[tp] for tp in self._active)
         return {box.tp: box.trouble for box in boxes if box.trouble is not None}
 
@@ -189,8 +191,9 @@ class Dispatch:
         return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
-        """If the partition needs a newer producer id, gives it the newest one. Returns False if
-        there is no id yet that is new enough."""
+        """If the partition needs a newer producer id, gives the partition the newest id. Returns
+        False if no known id is new enough.
+        """
         if not outbox.wants_identity:
             return True
         if self._identity is None or self._identity.generation < outbox.generation_wanted:
@@ -216,7 +219,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # so the other partitions come first next time
+            self._active[outbox.tp] = None  # moved to the end: the others come first next time
         if not data:
             return None
         request_id = next(self._ids)

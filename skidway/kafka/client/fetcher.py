@@ -41,7 +41,7 @@ class Fetcher:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition in the last answer about it."""
+        """The high watermark of each partition, from the last answer for that partition."""
         return self._fetching.high_watermarks
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -55,11 +55,11 @@ class Fetcher:
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
         """Returns the batches that have arrived, and moves the positions past them. Waits at most
-        `timeout_ms` for the first.
+        `timeout_ms` for the first batch.
 
-        Returns early when one of the descriptors `wake` is readable. If a partition cannot go on,
-        raises OffsetOutOfRange, CorruptBatch or KafkaError once. That partition is not read until
-        `seek` or `remove`; the other partitions are still read.
+        Returns early when one of the descriptors `wake` is readable. If a partition cannot be read
+        any further, raises OffsetOutOfRange, CorruptBatch or KafkaError once. That partition is not
+        read until `seek` or `remove`; the other partitions are still read.
         """
         clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000

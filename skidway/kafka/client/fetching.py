@@ -1,13 +1,14 @@
 """The fetcher's decisions: each partition's position, and what to fetch from which leader.
 
-Pure: `plan` says which fetches to send now; `answered` and `lost` take their outcomes; `take` gives
-the batches to the owner. Only one fetch is open to a leader at a time, and none while batches from
-that leader wait to be taken. So at most one response per leader is held in memory. Partitions take
-turns at the front of the requests, because a broker fills a response from the front.
+Pure: `plan` says which fetches to send now; `answered` and `lost` take the outcomes of these
+fetches; `take` gives the batches to the owner. At most one fetch is open to a leader at a time.
+While batches from a leader wait to be taken, no fetch is sent to that leader. So at most one
+response per leader is held in memory. Partitions take turns at the front of the requests, because a
+broker fills a response from the front.
 
-The owner gets whole batches. The first is the batch that contains the position. A partial last
-batch is dropped and fetched again. The next position is after the last whole batch, so nothing is
-skipped, and nothing comes twice. Offsets may be missing between two batches if the log was
+The owner gets whole batches. The first batch is the batch that contains the position. A partial
+last batch is dropped and fetched again. The next position is after the last whole batch, so nothing
+is skipped, and nothing comes twice. Offsets may be missing between two batches if the log was
 compacted.
 """
 
@@ -31,9 +32,10 @@ from skidway.kafka.types import TopicPartition
 PARTITIONS_AT_ONCE = 100
 REST_S_A_PARTITION = 25e-6
 REST_S_MAX = 0.1
-"""A fetch names all partitions of a leader. If there are many of them and few bytes came, the next
-fetch waits a little. Otherwise client and broker would look at all partitions for each small
-batch."""
+"""A fetch names all partitions of a leader. If a leader has many partitions and its last response
+had few bytes, the next fetch waits a little. Otherwise client and broker would look at all
+partitions for each small batch.
+"""
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this to fetch a large batch
 
 Leaders = Callable[[TopicPartition], Address | None]
@@ -45,10 +47,10 @@ Place = tuple[Address, int]
 class Fetched:
     """Whole batches of one partition, in offset order; views of one response's memory.
 
-    The first batch may begin before the requested position: then its first records were read
-    before. unbroken: these batches came on the same connection as the partition's batches before
-    them, with no refusal and no long silence in between. It is False for the first batches after a
-    seek.
+    The first batch may begin before the requested position: then the records before that position
+    were read earlier. unbroken: these batches came on the same connection as the partition's
+    previous batches, with no refusal and no long silence in between. `unbroken` is False for the
+    first batches after a seek.
     """
 
     tp: TopicPartition
@@ -198,8 +200,8 @@ class Fetching:
         return found
 
     def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
-        """The error that stopped a partition; each error is returned once. Call it after `take`:
-        the batches that were fetched before an error come first.
+        """The error that stopped a partition; each error is returned once. Call this method after
+        `take`, because the batches that were fetched before an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that waiting does not
         cure. The partition is not read again until the caller calls `seek` for it.
@@ -219,7 +221,7 @@ class Fetching:
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted since the last call, each with the newest
         reason. Reading goes on by itself. A caller that compares the last batch before the position
-        with the source must compare it again after an interruption.
+        with the source must repeat the comparison after an interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -300,7 +302,7 @@ class Fetching:
         fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
         reading.place = place
         self._ready.append(_Ready(place[0], reading.generation, end, fetched))
-        self._readings[tp] = self._readings.pop(tp)  # the next fetch names it after the others
+        self._readings[tp] = self._readings.pop(tp)  # the next fetch names `tp` last
 
     def _refused(
         self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float
@@ -335,9 +337,9 @@ class Fetching:
 def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
     """The whole batches that reach a position, and the position after them.
 
-    A batch is bad if it is damaged, or if offsets do not rise. If whole batches come before the
-    bad one, only those are returned, and the next call finds the bad one. If none does,
-    CorruptBatch is raised.
+    A batch is bad if it is damaged, or if offsets do not rise. If good batches come before a bad
+    batch, only the good batches are returned, and a later call finds the bad batch. If the first
+    batch is bad, CorruptBatch is raised.
     """
     found: list[memoryview] = []
     end = position

@@ -21,11 +21,12 @@ the events, and at `next_deadline`::
 Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response.
 
 To check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its
-own log with the source. It first seeks to its log end offset - 1; the first batch that it gets
-contains that offset.
+own log with the source. The mirror first seeks to its log end offset - 1. The first batch that the
+mirror then gets contains that offset.
 
-`Connection` offers the same without sockets: it takes bytes by `space` and `received`, shows bytes
-by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.
+`Connection` offers one connection without sockets. Its caller passes received bytes in through
+`space` and `received`, gets the bytes to send from `wants_write`, `outgoing` and `sent`, and reads
+the deadline from `next_deadline`.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""If no call came for longer than this, the loop stood still: with an open fetch, a loop that runs
-calls more often."""
+"""If nothing called the client for longer than this, the loop stood still. While a fetch is open, a
+running loop calls the client more often.
+"""
 
 
 class Turn(NamedTuple):
@@ -59,7 +61,9 @@ class Turn(NamedTuple):
     stopped: list[tuple[TopicPartition, SkidwayError]]
     answers: list[Answer]
     interrupted: dict[TopicPartition, str]
-    """Partitions whose fetch was lost or refused, with the reason; they are fetched again."""
+    """Partitions whose fetch was lost or refused, with the reason. These partitions are fetched
+    again.
+    """
 
 
 class LoopClient:
@@ -80,7 +84,7 @@ class LoopClient:
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
     ) -> None:
-        """look_up: a resolver that does not wait; call `looked_up` when it has an address.
+        """look_up: a resolver that does not wait; when it has found an address, call `looked_up`.
 
         Raises UsageError when `bootstrap` is not a list of host:port.
         """
@@ -106,7 +110,7 @@ class LoopClient:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster as it is known, for the topics that are read."""
+        """What the client knows of the cluster and of the topics that are read."""
         return self._picture.cluster
 
     @property
@@ -122,7 +126,7 @@ class LoopClient:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of every partition in the newest answer about it."""
+        """The high watermark of every partition, from the newest answer for that partition."""
         return self._fetching.high_watermarks
 
     def time_ms(self) -> int:
@@ -150,7 +154,8 @@ class LoopClient:
             self._picture.unwant(tp.topic)
 
     def ask(self, call: Call, address: Address | None = None) -> int:
-        """Sends a request to a broker, by default to any that can be reached. Returns its ticket.
+        """Sends a request to a broker, by default to any broker that can be reached. Returns the
+        request's ticket.
 
         A later turn returns the answer: a response or an error. If the error is `Disconnected`, the
         caller should ask again.
