@@ -4,8 +4,8 @@ marks of all slices before it.
 At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
 must run again, and with which marks. If a slice ended early, its partition ends there: the slices
 after it are not used. A slice may have ended before a record of an unannounced file. If the slice
-runs again and finds that this record is a repeat, it goes on and ends later than the first time.
-Slices run again until no slice has to run again.
+runs again and finds that this record is a repeat, the slice goes on and ends later than the first
+time. Slices run again until no slice has to run again.
 """
 
 from __future__ import annotations
