@@ -28,8 +28,8 @@
   newest manifest alone has the position of every partition.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
-- `columns` names the file that has the columns of the rows, and no rows. It is null if the schema
-  is that of the load before, because then the file is already there.
+- `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
+  load before had the same schema and its file is still there.
 - `side` lists the files of each table after this load, oldest first: a snapshot and the deltas
   after it. If several rows have the same key, the last row is valid (loader/state/tables.py).
 - `audit` has the deltas of the tier HDFS, with the keys (HDFS, producer, epoch, number). The loader
@@ -90,7 +90,7 @@ class BatchMark:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets [first, end) of one partition, and the gaps inside.
+    """Offsets [first, end) of one partition, and the gaps inside this range.
 
     ahead: named gaps that end after `end`; the next load needs them.
     """
