@@ -165,8 +165,8 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """Keeps at most as many values as `left` has, and at most `levels` levels of nesting, because
-    `shown` would cut off the rest."""
+    """The value with at most as many inner values as `left` has items, and with at most `levels`
+    levels of nesting, because `shown` would cut off the rest."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:
