@@ -172,7 +172,7 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads varints of two to eight bytes, each in one word; longer ones go to
+        """Reads varints of two to eight bytes, each in one word; leaves longer varints to
         `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)
