@@ -52,8 +52,8 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of all files in a directory: like those of the newest schema, but at every depth
-    a field may be null, because the rows of older schemas do not have it.
+    """The columns for all files in a directory: the columns of `schema`, the newest schema, but at
+    every depth a field may be null, because rows of older schemas may not have the field.
     """
     return pa.schema([_nullable(field) for field in schema])
 

@@ -5,7 +5,7 @@ _agent, _file_id, _offset, _length    the record's origin; a record without orig
                                       file, its offset in the topic, length 0
 _host, _file                          host and path of the file `_file_id`, from the announcement of
                                       the file; null only for records without origin
-_timestamp                            event time, ms, UTC; decides the hour's directory of the row
+_timestamp                            event time, ms, UTC; its hour decides the row's directory
 _partition, _kafka_offset             partition and offset of the record in the topic
 """
 

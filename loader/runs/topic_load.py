@@ -44,8 +44,8 @@ class TopicLoad:
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
 
     def plan(self) -> list[Planned]:
-        """The range of every partition. Before that, compares the last loaded batch of each
-        partition with the broker's batch."""
+        """Compares the last loaded batch of each partition with the broker's batch. Returns the
+        range of every partition."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]

@@ -15,8 +15,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Incompatibility, Level, check
 
 TRIES_MAX: Final = 200
-"""At most this many edits are tried, because a schema that needs more is too different from the
-earlier ones."""
+"""At most this many edits are tried, because a schema that needs more edits is too different from
+the earlier versions."""
 EDITS_MAX: Final = 50
 """A suggestion has at most this many edits."""
 

@@ -177,7 +177,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # must precede the fields, because they may refer to this record
+        self._names[name] = made  # before the fields are read: a field may refer to this record
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True

@@ -100,7 +100,7 @@ class RegistryClient:
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """The version of the subject that is `schema`; None if the subject does not have that
+        """The version under which the subject has `schema`; None if the subject does not have this
         schema."""
         body = submission(schema, references)
         try:

@@ -203,8 +203,8 @@ def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pa
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
-    """Makes the step into the branch of the same type; without such a branch, into the first branch
-    to which the writer's type can be promoted."""
+    """Makes the step into the reader's branch that has the writer's type. If there is no such
+    branch, makes the step into the first branch to which the writer's type can be promoted."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
