@@ -3,8 +3,8 @@
 Items of arrays and maps usually take bytes in the datum, so the length of the datum bounds their
 number. Two kinds of items need a further bound. First, a datum could claim any number of items that
 take no bytes (null, a record without fields), so it may have at most `EMPTY_ITEMS_MAX` of them.
-Second, an item of one byte (a null) can stand for a record of ten thousand columns, so in columns
-all items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
+Second, an item of one byte (a null) can stand for a record of ten thousand columns. So the columns
+for all items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ ITEMS_BYTES_MAX: Final = 4 << 20
 """At most this many bytes of datums with arrays or maps are decoded at once, because an empty array
 takes one byte in a datum, but about a hundred bytes in memory until its column is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
-"""The values of at most this many bytes of datums exist as Python objects at once, because an empty
-array takes one byte in a datum, but about 64 bytes in Python."""
+"""At most this many bytes of datums are turned into Python objects at once, because an empty array
+takes one byte in a datum, but about 64 bytes in Python."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """The length in bytes of the shortest datum of a type that columns can hold (so the type does
-    not contain itself)."""
+    """The length in bytes of the shortest datum of the type. The type must be one that columns can
+    hold, so it must not contain itself."""
     return _least_bytes(avro, {})
 
 

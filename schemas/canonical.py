@@ -3,9 +3,10 @@ space.
 
 Two texts with the same canonical form are the same schema to the registry. Unlike Avro's Parsing
 Canonical Form, the canonical text keeps doc, aliases, defaults and properties, because schemas that
-differ in these are different schemas (a default decides what a reader sees). Order of attributes,
-escapes and the digits of numbers are those of `Schema.toString` of Avro Java 1.12, so that another
-registry keeps the same text; tests/conformance/avro compares our texts with Java's.
+differ in these parts are different schemas (a default decides what a reader sees). The canonical
+text has the same order of attributes, the same escapes and the same digits of numbers as the text
+that `Schema.toString` of Avro Java 1.12 writes, so that another registry keeps the same text;
+tests/conformance/avro compares our texts with Java's.
 
 `normalize` gives one text to schemas that differ in their spelling only, as Confluent's parameter
 `normalize` does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it sorts

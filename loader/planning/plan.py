@@ -59,8 +59,8 @@ def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
 
 
 def check_identity(newest: Manifest | None, source: Source) -> None:
-    """Raises StateRefused if the cluster or the topic has an id that differs from the newest
-    manifest's: then the same offsets mean other records."""
+    """Raises StateRefused if the cluster or the topic has an id that differs from the id in
+    the newest manifest. If the ids differ, the same offsets mean other records."""
     if newest is None:
         return
     was = newest.source
@@ -125,8 +125,8 @@ def missing_partitions(
 
     away: for each partition that has no bounds, the reason. If a partition was loaded earlier and
     the topic does not have it now, the cluster has a fault, because topics never lose partitions.
-    The manifest must still list these partitions; otherwise they would begin at 0 again once they
-    are back.
+    The manifest must still list the partitions that cannot be loaded now. Otherwise the first load
+    after their return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -157,8 +157,8 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """True if a load read at least one partition up to the load's limit, and that partition has
-    more offsets."""
+    """True if the topic has at least one partition that a load read up to the load's limit and that
+    has more offsets."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -178,8 +178,9 @@ def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
 
 
 def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
-    """Compares `header`, the batch that the broker has now, with the batch that was loaded. Returns
-    how the two differ; "" if they are the same batch."""
+    """Compares the last batch that was loaded with the batch that the broker has in its place;
+    `header` is the header of the broker's batch. Returns how the two batches differ; "" if they are
+    the same batch."""
     below = planned.below
     if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
         below.base_offset,
@@ -195,8 +196,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Notes that the batch below is gone from the log and cannot be compared. The note has the form
-    of an empty gap."""
+    """Notes that the last loaded batch is gone from the log and cannot be compared. The note has
+    the form of an empty gap."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -205,7 +206,7 @@ def unverified(planned: Planned) -> Planned:
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
     """Slices of at most `records` offsets. The list takes slices from all partitions in turn, so
-    that all of them move on together."""
+    that all partitions move on together."""
     ranges = [each for each in planned if each.first < each.end]
     slices = [
         Slice(each.partition, at, min(at + records, each.end))

@@ -27,6 +27,6 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """Subject of the values. It has the source topic's name, even if this topic is a mirrored
-        copy."""
+        """Subject of the values. The subject is named after the source topic, even if this topic is
+        a mirrored copy."""
         return f"{self.source.topic}-value"

@@ -21,8 +21,8 @@ watermark there is a batch to fetch, so a longer silence is a broker's fault."""
 def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
-    """Yields batches without end. The first one is the batch that holds offset `first`; if no batch
-    holds this offset, it is the next batch.
+    """Yields batches without end. The first one is the batch that holds offset `first`. If no batch
+    holds this offset, the first one is the next batch after the offset.
 
     Raises Unreachable after `SILENCE_MAX_S` without a batch, and the errors of the client.
     """
@@ -34,7 +34,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # time that the caller took is not silence
+                    heard = time.monotonic()  # the caller's time is no silence of the broker
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
@@ -45,5 +45,6 @@ def batches(
 
 
 def header_at(client: Client, tp: TopicPartition, offset: int) -> BatchHeader:
-    """Header of the batch that holds an offset below the high watermark, or of the next batch."""
+    """Header of the batch that holds `offset`, or of the next batch if no batch holds this offset.
+    `offset` must be below the high watermark."""
     return read_header(next(batches(client, tp, offset, max_bytes=1)))

@@ -55,14 +55,14 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of all files in a directory: like those of the newest schema, but at every depth
-    a field may be null, because the rows of older schemas do not have it.
+    """The columns for all files in a directory: the columns of `schema`, the newest schema, but at
+    every depth a field may be null, because rows of older schemas may not have the field.
     """
     return pa.schema([_nullable(field) for field in schema])
 
 
 def converted(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """The column in the type that `column_type` gives for its type."""
+    """The column, converted to `target`, which is `column_type(column.type)`."""
     if column.type == target:
         return column
     if types.is_struct(target):
@@ -98,12 +98,12 @@ def _nullable(field: pa.Field) -> pa.Field:
     elif types.is_list(arrow):
         arrow = pa.list_(_nullable(arrow.value_field))
     elif types.is_dictionary(arrow):
-        arrow = arrow.value_type  # files have its values
+        arrow = arrow.value_type  # files store plain values
     return field.with_type(arrow).with_nullable(True)
 
 
 def _items(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """The offsets, beginning at zero, and the items that lie between them."""
+    """The offsets, shifted to begin at zero, and the items from the first to the last offset."""
     offsets = np.asarray(column.offsets)
     begin, end = int(offsets[0]), int(offsets[-1])
     return pa.array(offsets - begin), column.values.slice(begin, end - begin)

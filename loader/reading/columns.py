@@ -1,10 +1,11 @@
 """The columns that the loader adds to the columns of the schema, and the columns of its rejects.
 
-_agent, _file_id, _offset, _length    the record's origin; a record without origin gets agent 0, its
-                                      partition, its offset and length 0, as in the audit's counts
+_agent, _file_id, _offset, _length    the record's origin; a record without origin has the values
+                                      that the audit's counts use: agent 0, its partition as the
+                                      file, its offset in the topic, length 0
 _host, _file                          host and path of the file `_file_id`, from the announcement of
                                       the file; null only for records without origin
-_timestamp                            event time, ms, UTC; it decides the hour
+_timestamp                            event time, ms, UTC; its hour decides the row's directory
 _partition, _kafka_offset             partition and offset of the record in the topic
 """
 

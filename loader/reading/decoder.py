@@ -1,7 +1,8 @@
-"""Turns values into columns: schema id, writer's schema, Avro, the file's schema. Drops nothing.
+"""Turns values into columns: finds the schema id and the writer's schema of each value, decodes the
+Avro datum, and converts the result to the file's schema. Drops nothing.
 
-If a value cannot be turned into columns, its record goes to the loader's rejects. They keep the
-value's bytes, the origin and one of these reasons:
+If a value cannot be turned into columns, its record goes to the loader's rejects. The rejects keep
+the value's bytes, the origin and one of these reasons:
 
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id

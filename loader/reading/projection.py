@@ -1,4 +1,4 @@
-"""Turns the writer's columns into those of the file, which has the subject's latest schema.
+"""Turns the writer's columns into the file's columns. A file has the subject's latest schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If no writer's field matches a reader's field, the rows get the default of the reader's
@@ -62,7 +62,8 @@ Step = Callable[[pa.RecordBatch], tuple[pa.Array, Bools | None]]
 
 
 class Projection:
-    """Turns batches in the writer's columns into the reader's. Made once per pair of schemas."""
+    """Turns batches with the writer's columns into batches with the reader's columns. There is one
+    `Projection` for each pair of schemas."""
 
     def __init__(self, writer: str, reader: str) -> None:
         written, read = (parse(each, check_defaults=False) for each in (writer, reader))

@@ -99,7 +99,7 @@ class ManifestDraft:
         if newest is None:
             parts.read_on()  # its epoch is above all that were published up to now
         now = parts.clock.time_ms()
-        # an output that is now reached by another URL keeps its producer's name
+        # if the output gets another URL, it keeps its producer's name
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
@@ -151,7 +151,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    end, below = planned.first, planned.below  # if no record was read; a gap may come before `end`
+    # These values stay if no record was read. `planned.gap`, if there is one, lies before `end`.
+    end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps
         below = result.below or below

@@ -39,10 +39,10 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
-    # Asks for the watermarks of the data topics first. So the answers that follow contain every
-    # announcement and every gap for the records before the watermarks: a file's announcement is
-    # acknowledged before its records, and the mirror writes a gap down before it copies anything
-    # after the gap.
+    # The watermarks of the data topics are asked for first. So the announcements and gaps that are
+    # read later are complete for all records before the watermarks: a file's announcement is
+    # acknowledged before the file's records, and the mirror writes a gap down before it copies
+    # anything after the gap.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
@@ -58,7 +58,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # one of the topics has a fault: ask for each alone, so that the others are loaded
+        pass  # a topic has a fault: ask for each topic alone, so that the other topics are loaded
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:
@@ -74,8 +74,8 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
-    """The topics as they are now. Raises SkidwayError if no partition of one of them can be
-    loaded."""
+    """The topics as they are now. Raises SkidwayError if there is a topic of which no
+    partition can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

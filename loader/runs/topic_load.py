@@ -44,7 +44,8 @@ class TopicLoad:
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
 
     def plan(self) -> list[Planned]:
-        """The range of every partition. Compares the batch below each range first."""
+        """Compares the last loaded batch of each partition with the broker's batch. Returns the
+        range of every partition."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]
@@ -121,7 +122,8 @@ class TopicLoad:
 
     def _discard(self) -> None:
         """Deletes the staging directory of a load that is not committed and never will be."""
-        with contextlib.suppress(SkidwayError):  # the caller raises the error that ended the load
+        # A failed deletion raises nothing, because the caller raises the error that ended the load.
+        with contextlib.suppress(SkidwayError):
             self._parts.store.delete(self._load.staging)
 
     def _lost(self) -> LostRace:

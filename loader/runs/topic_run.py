@@ -103,7 +103,7 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self._committed(manifest)
-        # Each load moves some partition on, so the run ends at the high watermarks of its start.
+        # Each load moves at least one partition on, so the run reaches the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def _committed(self, manifest: Manifest) -> None:
@@ -121,8 +121,8 @@ class TopicRun:
     def _publish(self) -> None:
         """Publishes those messages of the newest load that are missing in the audit topic.
 
-        Raises StateRefused if the audit topic has messages of this output that are newer than those
-        of the newest manifest.
+        Raises StateRefused if the audit topic has messages of this output that are newer than the
+        messages in the newest manifest.
         """
         if self.newest is None:
             return

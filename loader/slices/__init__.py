@@ -5,7 +5,7 @@
     slice_load     one attempt at one slice: reads batches, writes files, counts
     locations      host and path of records, from announcements
     hour_writer    writes rows to Parquet files, one per hour of event time
-    join           joins the slices of a partition in offset order; some of them run again first
+    join           joins the slices of a partition in offset order, after some slices ran again
 
 The result of a slice depends only on its range and on what the task receives, so a second attempt
 gives the same result.

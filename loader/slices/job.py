@@ -46,7 +46,7 @@ class Job:
 class Stop:
     """Why a range ended early. waiting_for: the file whose announcement is missing.
 
-    awaited: `waiting_for`, and the other unannounced files of the later records that were read.
+    awaited: `waiting_for`, and every other unannounced file of which the task read a later record.
     """
 
     offset: int

@@ -4,8 +4,8 @@ marks of all slices before it.
 At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
 must run again, and with which marks. If a slice ended early, its partition ends there: the slices
 after it are not used. A slice may have ended before a record of an unannounced file. If the slice
-runs again and finds that this record is a repeat, it goes on and ends later than the first time.
-So slices run again until none has to.
+runs again and finds that this record is a repeat, the slice goes on and ends later than the first
+time. Slices run again until no slice has to run again.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice. Runs slices again that may repeat earlier records. Joins the results of
-    each partition."""
+    """Runs every slice. If a slice may contain repeats of earlier records, runs the slice again.
+    Joins the results of each partition."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

@@ -20,7 +20,7 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""The code of a record without origin, or of one whose file was not announced in time."""
+"""The code of a record that has no origin, or whose file is not announced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Located:
         )
 
     def columns(self, rows: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
-        """`_host` and `_file` of some records."""
+        """The columns `_host` and `_file` of the records with these indices."""
         codes = self.codes[rows]
         indices = pa.array(codes, mask=codes == NO_LOCATION)
         return (

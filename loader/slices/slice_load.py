@@ -5,9 +5,9 @@ For each chunk of records, in offset order: identify records by origin, apply th
 result depends only on the range, the marks and the locations that the task receives, so a second
 attempt gives the same result.
 
-A range ends early, and `Stop` says why, before a record whose file is not announced yet, before a
-hole that nobody named as a gap, and before a batch that is damaged, gone, or on a leader that does
-not answer. The records before that point are loaded; the others wait for a later load.
+A range ends early before a record whose file is not announced yet, before a hole that nobody named
+as a gap, and before a batch that is damaged, gone, or on a leader that does not answer. `Stop` says
+why the range ended early. The records before that end are loaded; all others wait for a later load.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class SliceLoad:
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
         """Consumes whole batches in offset order, until the range is done or has to end early. The
-        first batch holds the range's first offset. If no batch holds it, the next batch is the
-        first."""
+        first batch is the one that holds the range's first offset. If no batch holds this offset,
+        the first batch is the next batch after the offset."""
         pending: list[DecodedBatch] = []
         rows = size = 0
         for raw, header in self._read(batches):
@@ -99,7 +99,7 @@ class SliceLoad:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if pending:
-            self._process(pending)  # a record of these batches may end the range even earlier
+            self._process(pending)  # this may end the range even earlier, before a pending record
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:

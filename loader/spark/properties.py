@@ -11,8 +11,9 @@ from skidway import java
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""JVM options of the driver. The driver only hands out slices; no row passes through it. It spends
-most of its time on starting, which costs far less CPU without the optimizing compiler."""
+"""JVM options of the driver. The driver only hands out slices; no row passes through the driver. It
+spends most of its time on starting, and starting costs far less CPU without the optimizing
+compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
@@ -57,9 +58,9 @@ def log4j_properties(file: Path | None) -> str:
 
 def workers_python(settings: LoaderSettings) -> str:
     """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, else this
-    process's Python. It must have the loader's packages on Spark's workers.
+    process's Python. On Spark's workers, this Python must have the loader's packages.
 
-    Spark itself looks at that property only in a session that spark-submit started.
+    Spark itself looks at `spark.pyspark.python` only in a session that spark-submit started.
     """
     return settings.spark_conf.get("spark.pyspark.python", sys.executable)
 
@@ -71,6 +72,6 @@ def _hadoop_user() -> dict[str, str]:
     if not name:
         try:
             name = pwd.getpwuid(os.geteuid()).pw_name
-        except KeyError:  # a user id without a name, so HDFS could not name this user either
+        except KeyError:  # the user id has no name, so there is no name to give to HDFS
             return {}
     return {"spark.executorEnv.HADOOP_USER_NAME": name}

@@ -93,7 +93,7 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    # Cancels in every round, because the job may start only in a later round.
+                    # Cancels in every round of the loop: the job may start only in a later round.
                     context.cancelAllJobs()
             try:
                 return future.result()
@@ -118,7 +118,8 @@ class SparkRunner:
 
 
 def start(settings: LoaderSettings, folder: Path) -> Any:
-    """Starts a JVM and a Spark session in it. Raises SkidwayError when either does not start."""
+    """Starts a JVM and a Spark session in it. Raises SkidwayError if the JVM or the session does
+    not start."""
     os.environ.update(java.environment(java.find()))
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = workers_python(settings)

@@ -1,4 +1,4 @@
-"""What the loader keeps under its output. Each load changes it by one commit.
+"""The state that the loader keeps under its output. Each load changes this state by one commit.
 
     layout          the names of all files
     manifest        the JSON file whose creation commits a load

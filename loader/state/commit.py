@@ -18,11 +18,11 @@ moves up to load n. A staging directory is deleted only after the last move of i
 newest load, and loads with a staging directory, can have unfinished moves. If somebody
 deletes a file of an older load, that is not an unfinished move; a recount names that file
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
-more than the one before.
+more than the start before.
 
 For each move, the loader looks first at the source, then at the target. If another loader moves the
-file between the two looks, this loader still finds the file at the target. In the opposite order it
-could miss the file at both places.
+file between the two looks, this loader still finds the file at the target. In the opposite order
+this loader could miss the file at both places.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""How often the loader looks at source and target of one move. It looks again only if another
-loader acted in between."""
+"""How often the loader looks at source and target of one move. The loader looks again only if
+another loader acted between the look and the move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,9 @@ def commit(manifest: Manifest) -> Steps[bool]:
 def finish(manifest: Manifest) -> Steps[None]:
     """Finishes every move of a committed load. Any loader may run it, at any time.
 
-    The file with the columns comes before the rows, so that no reader of the directory meets a
-    column that the file does not have. If its source is gone, another loader has moved it.
+    The file with the columns is moved before the files of rows, so that no reader of the directory
+    meets a column that the file with the columns does not have. If the file with the columns is not
+    at its source, another loader has moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)

@@ -41,7 +41,7 @@ class LoadId:
 
 
 def state(topic: str) -> str:
-    """Directory of a topic's manifests and of everything that belongs to them."""
+    """Directory that holds a topic's manifests and everything that belongs to the manifests."""
     return f"{STATE}/{topic}"
 
 

@@ -24,11 +24,11 @@
 
 - `partitions` lists every partition of the topic. This load took the offsets [`first`, `end`); the
   next load begins at `end`. If the load took nothing, `first` and `end` are the same. `below`
-  identifies the last batch before `end`; the next load first compares it with the log. So the
-  newest manifest alone has the position of every partition.
+  identifies the last batch before `end`; the next load first compares this batch with the log.
+  Because every partition is listed, the newest manifest is enough to know all positions.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
-- `columns` names the file that has the columns of the rows, and no rows. It is null if the output
+- `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the output
   has the same file already.
 - `side` lists the files of each table after this load, oldest first: a snapshot and the deltas
   after it. If several rows have the same key, the last row is valid (loader/state/tables.py).
@@ -90,7 +90,7 @@ class BatchMark:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets [first, end) of one partition, and the gaps inside.
+    """Offsets [first, end) of one partition, and the gaps inside this range.
 
     ahead: named gaps that end after `end`; the next load needs them.
     """

@@ -1,5 +1,5 @@
-"""Operations on a store, as values, and their execution. So the code that decides what to do needs
-no store."""
+"""Operations on a store, as values, and the functions that execute them. Because operations are
+values, the code that decides what to do needs no store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Moves a file unless the target exists; the answer is a bool."""
+    """Moves a file unless the target exists; the answer is True if the file was moved."""
 
     source: str
     target: str
@@ -44,7 +44,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file over the target; the answer is a bool, and no if there is no source."""
+    """Moves a file over the target; the answer is False if there is no source, else True."""
 
     source: str
     target: str

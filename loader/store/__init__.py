@@ -27,7 +27,7 @@ class OutcomeUnclear(SkidwayError):
 
 
 class StoreWriter(Protocol):
-    """A new file. Its bytes are durable after `close`; before that, nobody may rely on them."""
+    """A new file. The bytes of the file are durable only after `close`."""
 
     def write(self, data: bytes | memoryview, /) -> int:
         """Appends all of the data; returns its number of bytes."""
@@ -57,8 +57,9 @@ class Store(Output, Protocol):
         when the target exists or the source does not; the caller then looks again."""
 
     def replace(self, source: str, target: str) -> bool:
-        """Moves a file durably over the target, which has the old content or the new one at any
-        time, and makes the directories. Returns False if there is no source."""
+        """Moves a file durably over the target. At any time, the target has either the old content
+        or the new content. Makes the target's directories if they are missing. Returns False if
+        there is no source."""
 
     def delete(self, path: str) -> None:
         """Removes a file or a whole directory. A missing path is no error."""

@@ -1,7 +1,7 @@
 """HDFS as a store. The NameNode's rename without overwrite lets a name be created only once.
 
-Files are made durable by hsync before they are closed. A request without an answer may or may not
-have happened (`OutcomeUnclear`). audit.output.hdfs does the reading.
+Files are made durable by hsync before they are closed. If a request gets no answer, its change may
+or may not have happened (`OutcomeUnclear`). audit.output.hdfs does the reading.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class HdfsWriter:
             self._file.close()
 
     def abandon(self) -> None:
-        """See StoreWriter. Leaves the file open; the NameNode ends its lease after a while."""
+        """See StoreWriter. Leaves the file open; the NameNode ends the file's lease
+        after a while."""
 
     def _flush(self) -> None:
         if self._pending:

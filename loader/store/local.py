@@ -1,8 +1,8 @@
 """A local directory as a store; audit.output.local does the reading.
 
 link(2) fails if the target exists, so a name can be created only once. A move links the new name,
-syncs the target's directory and unlinks the old name. After a crash in between, the file has both
-names; then the next start of the loader deletes the old name.
+syncs the target's directory and unlinks the old name. After a crash between the link and the
+unlink, the file has both names, and the next start of the loader deletes the old name.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LocalStore(LocalOutput):
                 else:
                     target.unlink()
             except FileNotFoundError:
-                return  # another loader has already deleted it
+                return  # another loader has already deleted the target
 
     def sync(self, paths: Sequence[str]) -> None:
         """See Store."""

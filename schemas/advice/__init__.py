@@ -3,14 +3,14 @@ which edits make it compatible.
 
 - `draft`: a schema that is being edited, and names for the places in it
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
-  comes first. `edit`: one edit; `backward`, `forward`: the edits of each direction; `pieces`: types
-  and defaults for these edits
+  comes first. `edit`: one edit; `backward`, `forward`: the edits for each direction of
+  compatibility; `pieces`: types and defaults from which edits are built
 - `repair`: tries edits until the checker accepts the result
 - `report`: `advise`, which puts the advice together for people
 
-Everything here is pure. Before a schema is suggested, it is parsed from its text, and
-`compatibility.check` must accept it. The versions and the level of this check are those with which
-the author's own schema was checked.
+Everything here is pure. Before a schema is suggested, the schema is parsed from its text, and
+`compatibility.check` must accept it. This check uses the same versions and the same level as the
+check of the author's own schema.
 """
 
 from skidway.schemas.advice.repair import Suggestion

@@ -53,7 +53,7 @@ def _default_zero(name: str, path: str, avro: AvroType) -> Iterator[Edit]:
 
 def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
     """For a changed type: allow both types, or keep the old type. If the old type is the wider one,
-    keeping it is tried first."""
+    the edit that keeps the old type is tried first."""
     place, name = fault.reader_place, place_name(new, fault.reader_place) or "the schema"
     ours, theirs = Draft(new).type_at(place), Draft(old).type_at(fault.writer_place)
     if _is_primitive(ours) and _is_primitive(theirs) and not incompatibilities(theirs, ours):
@@ -67,8 +67,8 @@ def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit
 
 
 def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For symbols that the old schema has and the new one lacks: keep them, or give the enum a
-    default."""
+    """For symbols that the old schema has and the new schema lacks: keep these symbols, or give the
+    enum a default."""
     place, there = fault.reader_place, Draft(old).type_at(fault.writer_place)
     before = there.symbols if isinstance(there, Enum) else ()
 
@@ -113,8 +113,8 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """The name of the one old field that no new field reads and that `field` can read. None if
-    there is no such old field, or more than one."""
+    """The name of the only old field that no new field reads and that `field` can read. None if
+    there is no such old field, or if there are several."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

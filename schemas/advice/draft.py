@@ -50,7 +50,7 @@ class Draft:
             raise PlaceMissing(place)
 
     def record_at(self, place: str) -> Record:
-        """The record at the place. Raises `PlaceMissing`, also if another type is there."""
+        """The record at the place. Raises `PlaceMissing` if no type or no record is there."""
         found = self.type_at(place)
         if not isinstance(found, Record):
             raise PlaceMissing(place)

@@ -1,4 +1,5 @@
-"""One edit of a draft, and the edits that keep the old type, name or size, in either direction."""
+"""One edit of a draft, and the edits that keep the old type, name or size. These edits
+serve both directions of compatibility."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ FIXED_ZERO_MAX: Final = 64
 
 
 def or_null(avro: AvroType) -> AvroType:
-    """A union of null and the type. Null comes first, because in older specifications a default
-    must be of the first branch."""
+    """A union of null and the type. Null comes first, because in older specifications the
+    default of a union must be of the union's first branch."""
     rest = [each for each in branches(avro) if each.kind != "null"]
     return Union((NOTHING, *rest))
 

@@ -15,8 +15,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Incompatibility, Level, check
 
 TRIES_MAX: Final = 200
-"""At most this many edits are tried, because a schema that needs more is too different from the
-earlier ones."""
+"""At most this many edits are tried, because a schema that needs more edits is too different from
+the earlier versions."""
 EDITS_MAX: Final = 50
 """A suggestion has at most this many edits."""
 
@@ -35,8 +35,8 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """A schema near `new` that is compatible with `earlier` at that level; None if none was
-    found."""
+    """A schema near `new` that is compatible with `earlier` at that level; None if no such schema
+    was found."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 
@@ -77,8 +77,8 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """The text after an edit. None if that text is no schema, if it was tried before, or if
-        `TRIES_MAX` edits were tried already."""
+        """The schema's text after an edit. None if that text is no valid schema, if that text was
+        tried before, or if `TRIES_MAX` edits were tried already."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1

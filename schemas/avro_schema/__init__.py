@@ -4,13 +4,14 @@
 names the place of the mistake. The parser is stricter than the libraries that people use to write
 schemas, because the registry keeps for ever every schema that it accepts. So names and defaults
 (`defaults`) are checked, fields and symbols must be unique, and no two branches of a union may look
-the same to a reader. A schema that references others is parsed with their `named_types`.
+the same to a reader. A schema that references other schemas is parsed with the `named_types` of
+those schemas.
 
 A named type that refers to itself gives a graph with a cycle, so `Record.fields` is filled after
 the record is made. A schema has at most `NESTING_MAX` levels, so that no schema can exhaust the
 stack, and at most `CHARACTERS_MAX` characters. tests/conformance/avro compares our parser's
-verdicts and texts with those of Apache Avro's Java parser, and lists where ours is stricter and
-why.
+verdicts and texts with those of Apache Avro's Java parser, and lists where our parser is stricter
+and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

@@ -12,7 +12,8 @@ from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
-"""Names with a meaning in Avro; a named type with such a name is referred to by its full name."""
+"""Names that have a meaning in Avro. If a schema gives one of these names to a type of its own, it
+refers to that type by the full name."""
 
 
 SHOWN_MAX: Final = 60
@@ -34,8 +35,8 @@ class Primitive:
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """A field of a record. `default` is the JSON value; it has a meaning only with
-    `has_default`."""
+    """A field of a record. `default` is the JSON value of the field's default; `default` has a
+    meaning only if `has_default` is true."""
 
     name: str
     type: AvroType
@@ -164,8 +165,8 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """Keeps at most as many values as `left` has, and at most `levels` levels of nesting, because
-    `shown` would cut off the rest."""
+    """The value with at most as many inner values as `left` has items, and with at most `levels`
+    levels of nesting, because `shown` would cut off the rest."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

@@ -31,10 +31,10 @@ NESTING_MAX: Final = 64
 schema that people write comes near 64."""
 VALUE_NESTING_MAX: Final = 100
 """A default or a property may be nested to at most this many levels, because programs that read the
-schema walk through them on a limited stack."""
+schema walk through defaults and properties on a limited stack."""
 CHARACTERS_MAX: Final = 4_000_000
-"""A schema has at most this many characters, which is enough for about ten thousand fields with
-their doc. A registry's limit on requests is lower."""
+"""A schema has at most this many characters, which is enough for about ten thousand fields, each
+with its doc. A registry's limit on requests is lower."""
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -76,7 +76,7 @@ def _json(text: str) -> Any:
     if len(text) > CHARACTERS_MAX:
         raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
     if _BARE_NAME.fullmatch(text.strip()) and text.strip() != "null":
-        return text.strip()  # people type a type's name without quotation marks
+        return text.strip()  # people write the name of a type without quotation marks
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -177,7 +177,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # before the fields are read, which may refer to this record
+        self._names[name] = made  # before the fields are read: a field may refer to this record
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True
@@ -239,7 +239,8 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""Keys that are never properties: Avro Java drops them where they have no meaning."""
+"""Keys that are never properties. If such a key is in a type where it has no meaning, the parser
+drops the key, as Avro Java does."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
@@ -254,7 +255,7 @@ def _properties(
 
 
 def _check_nesting(value: Any, path: str) -> None:
-    """Refuses deep nesting. It does not recurse itself, because it guards the functions that
+    """Refuses deep nesting. This function does not recurse, because it guards the functions that
     recurse."""
     level = [value]
     for _ in range(VALUE_NESTING_MAX):

@@ -58,8 +58,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
-        """The highest id that the registry ever assigned; None if it does not say. The request
-        needs some existing `schema_id`."""
+        """The highest id that the registry ever assigned; None if the registry does not say. The
+        request must contain an existing id, which is `schema_id`."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 

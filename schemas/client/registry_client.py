@@ -73,7 +73,8 @@ class RegistryClient:
     def schema(self, schema_id: int) -> str:
         """The schema of that id, as JSON text that declares every type that it names.
 
-        Raises `SchemaInvalid` if it is no Avro schema, or references a schema that cannot be read.
+        Raises `SchemaInvalid` if the schema is no Avro schema, or if it references a schema that
+        cannot be read.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
@@ -92,14 +93,14 @@ class RegistryClient:
         return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """That version of the subject. With `deleted`, it may be a softly deleted version."""
+        """That version of the subject. With `deleted`, the version may be softly deleted."""
         target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
         return self._requests.json("GET", target, registered)
 
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """The version of the subject that is `schema`; None if the subject does not have that
+        """The version under which the subject has `schema`; None if the subject does not have this
         schema."""
         body = submission(schema, references)
         try:

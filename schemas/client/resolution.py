@@ -16,10 +16,10 @@ CHAIN_MAX: Final = 100
 
 
 class Versions(Protocol):
-    """Gives a resolver the versions that it asks for, as a client does."""
+    """What a resolver needs from a client: the versions that the resolver asks for."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """That version of the subject. With `deleted`, it may be a softly deleted version."""
+        """That version of the subject. With `deleted`, the version may be softly deleted."""
 
 
 class Resolver:
@@ -33,7 +33,7 @@ class Resolver:
         self._known: dict[tuple[str, int], Mapping[str, Named]] = {}
 
     def parsed(self, schema: str, references: Sequence[Reference] = ()) -> AvroType:
-        """The schema, which may name types of its references."""
+        """The parsed schema. Its text may name types that the referenced schemas declare."""
         return parse(schema, self.types(references), check_defaults=False)
 
     def inlined(self, schema: str, references: Sequence[Reference]) -> str:

@@ -12,8 +12,8 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySecuritySettings:
-    """Credentials for the registry, and the authorities to trust, under the names of Confluent's
-    clients."""
+    """Credentials for the registry, and the authorities to trust. The settings have the names that
+    Confluent's clients use."""
 
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",
@@ -39,7 +39,7 @@ class RegistrySecuritySettings:
 
     @property
     def registry_security(self) -> Security:
-        """These settings as the registry's client takes them."""
+        """These settings in the form that the registry's client takes."""
         return Security(
             self.schema_registry_user_info,
             self.schema_registry_ca,

@@ -63,8 +63,8 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. It sends each request once; if a request fails,
-    `Requests` sends it again.
+    """Keeps a connection to each registry. Sends each request only once; if the request fails,
+    `Requests` has it sent again.
 
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
@@ -98,7 +98,8 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        # After an interim answer, the next request would get this request's final answer.
+        # If the connection stayed open after an interim answer, the next request on the connection
+        # would get this request's final answer.
         if answer.status < http.HTTPStatus.OK:
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
@@ -138,8 +139,8 @@ class HttpTransport:
 
 
 class Requests:
-    """Sends requests, and tries them again. `urls`: one URL, or several separated by commas. Raises
-    `ConfigurationRefused` for bad URLs."""
+    """Sends requests, and repeats failed requests. `urls`: one URL, or several separated by commas.
+    Raises `ConfigurationRefused` for bad URLs."""
 
     def __init__(self, urls: str, transport: Transport, pause: Callable[[float], None]) -> None:
         self._urls = [_checked(each.strip()) for each in urls.split(",")]

@@ -5,15 +5,15 @@ Data flows through columns. Three paths do the work. If a path is not proven for
 passes that input on to the next path. All paths give the same answers (property tests compare
 them):
 
-    pyruhvro   encodes flat records, in Rust (`fast_path`): the fastest
+    pyruhvro   encodes flat records, in Rust (`fast_path`); this is the fastest path
     columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,
                `reading`), without a Python object per record, even for arrays, maps and unions
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-A bad row or datum is set apart with its index and reason; the others are processed. Whatever the
-input bytes are, the codec does not panic or hang. It takes memory only in proportion to the number
-of input bytes (`skidway.schemas.bounds`).
+A bad row or datum is set apart with its index and reason; the other rows or datums are processed.
+Whatever the input bytes are, the codec does not panic or hang. It takes memory only in proportion
+to the number of input bytes (`skidway.schemas.bounds`).
 
 Reading order:
 
@@ -26,7 +26,8 @@ Reading order:
                 items: finds where the items of arrays and maps begin
     rows        decodes one datum at a time
     datum_reader   `DatumReader`: decodes datums of a writer's schema into columns of a reader's;
-                   resolution: Avro's rules for a pair of schemas; promotion: for a pair of types
+                   resolution: Avro's rules for a pair of schemas; promotion: Avro's rules for a
+                   pair of primitive or fixed types
     text        checks UTF-8 and keys of whole columns; spreading: puts rows back into their places
     times       checks times of day
     metrics     the codec's counters

@@ -21,10 +21,10 @@
 A union's members are its branches except null, numbered in order. Exactly one member is not null,
 or the struct itself is null. This is the form of Spark's from_avro; Parquet and ORC have no unions.
 A schema that is no record has one column, `value`. This works because the datum of a record with
-one field is the datum of that field. A logical type that Avro does not know, or that does not fit
-its base type, is ignored, as the specification demands. Two kinds of schemas are refused, with the
-place in the schema: types that contain themselves (no finite number of columns holds them), and a
-schema that is a record without fields.
+one field has the same bytes as the datum of that field. A logical type that Avro does not know, or
+that does not fit its base type, is ignored, as the specification demands. Two kinds of schemas are
+refused: a schema in which a type contains itself (no finite number of columns holds such a type),
+and a schema that is a record without fields. The refusal names the place in the schema.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ COLUMNS_MAX: Final = 10_000
 """A record and the records inside it have at most this many fields together. Without this limit,
 types that refer to types by name could multiply the fields."""
 FIXED_BYTES_MAX: Final = 64
-"""Size of the largest fixed (SHA-512) that gets a column of fixed size. In such a column, even a
-null takes the bytes of a whole value. Without this limit, one byte of a datum could claim as many
-bytes as a large fixed has."""
+"""Size in bytes of the largest fixed that gets a column of fixed size; a SHA-512 has this size. In
+such a column, even a null takes the bytes of a whole value. Without this limit, one byte of a datum
+could claim as many bytes as a large fixed has."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -107,13 +107,13 @@ def arrow_type(avro: AvroType) -> pa.DataType:
 
 
 def as_record(avro: AvroType) -> Record:
-    """`avro` if it is a record. Otherwise a record whose only field is `avro`: its datums have the
-    same bytes."""
+    """`avro` if it is a record. Otherwise a record whose only field has the type `avro`: the datums
+    of this record have the same bytes as the datums of `avro`."""
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """A record with these fields, for values that are no records, but are encoded like one."""
+    """A record with these fields, for values that are no records, but are encoded like records."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
     return Record("-", made, None, (), {})  # no schema can have this name
 
@@ -140,8 +140,8 @@ def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
 
 
 def member(number: int) -> str:
-    """The name of the column for one branch of a union. `number` counts the branches without
-    null."""
+    """The name of the column for one branch of a union. `number` is the branch's number among the
+    branches other than null, from 0."""
     return f"member{number}"
 
 
@@ -200,7 +200,8 @@ def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    # Counts only records: a type can nest deeper than the schema's text only by a record's name.
+    # Only records count as levels, because the schema's text limits the nesting of all other types:
+    # only a reference to a record by its name can lead deeper than the text.
     inside = (*outer, record.name)
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)

@@ -127,8 +127,8 @@ class Codec:
         return Decoded(found.batch, valid, sorted(faults.items()))
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
-        """If the schema has arrays or maps, decodes in parts of at most `ITEMS_BYTES_MAX` bytes (or
-        a single longer datum), because locating an item takes about a hundred bytes."""
+        """If the schema has arrays or maps, decodes in parts, because locating an item takes about
+        a hundred bytes. A part has at most `ITEMS_BYTES_MAX` bytes, or is a single longer datum."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:
@@ -152,8 +152,7 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the `bad` datums one by one, and inserts the rows of those that are good after
-        all."""
+        """Reads the `bad` datums one by one. If such a datum is good after all, inserts its row."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())
@@ -195,8 +194,8 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """The indexes at which datums are cut into parts of at most `ITEMS_BYTES_MAX` bytes. Each part
-    has at least one datum, even a longer one."""
+    """The indexes at which datums are cut into parts of at most `ITEMS_BYTES_MAX` bytes. A datum
+    that is longer is a part of its own."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

@@ -2,8 +2,9 @@
 
 Only lossless conversions are made. Dictionaries, large strings and string views become strings, and
 so do binary values that are UTF-8. Integers may become wider. Timestamps may change their zone, and
-may get a finer unit. A column of another kind is refused as a whole (`ColumnsRefused`: the caller's
-mistake). A value that does not fit is a fault of its row (a mistake in the data).
+may get a finer unit. A column that needs any other conversion is refused as a whole
+(`ColumnsRefused`: the caller's mistake). A value that does not fit is a fault of its row (a mistake
+in the data).
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
-    """The column in the field's type, and the rows that do not fit: these are null in that
-    column."""
+    """The column in the field's type, and a mask of the rows that do not fit. The column is null
+    in these rows."""
     source, target = column.type, _all_nullable(field.type)
     if source in (target, field.type):
         return column, None
@@ -97,7 +98,8 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
 
 
 def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask | None]:
-    """The column cast to `target`, and the rows that do not fit: these are null in that column."""
+    """The column cast to `target`, and a mask of the rows that do not fit. The column is null in
+    these rows."""
     try:
         return column.cast(target), None
     except pa.ArrowInvalid:
@@ -107,10 +109,10 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit. They are found by halving, so a few bad rows among many need
-    only a few casts.
+    """Marks the rows that do not fit. The column is halved until the bad rows are found, so a few
+    bad rows among many need only a few casts.
 
-    Halves are copies, because a cast of a sliced list or map also looks at items outside of the
+    Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
     slice.
     """
     try:

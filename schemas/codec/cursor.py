@@ -6,9 +6,9 @@
 A cursor holds one position per datum. A datum that is bad, or that has to be read by itself, is
 marked as bad. Its position moves to the sink, where every number reads as zero and every text as
 empty. So the walk goes on for the other datums, and no memory is ever allocated for what a bad
-datum claims. Only `length` and `finish` compare a position with the end of its datum. In between, a
-position may run a few bytes into the next datum. This does no harm, because the datum is marked as
-bad later.
+datum claims. Only `length` and `finish` compare a position with the end of its datum. Between these
+calls, a position may run a few bytes into the next datum. This does no harm, because `length` or
+`finish` later marks the datum as bad.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads varints of two to eight bytes, each in one word; longer ones go to
+        """Reads varints of two to eight bytes, each in one word; leaves longer varints to
         `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)

@@ -1,5 +1,6 @@
-"""Converts the decimals of a column. Avro writes them in two's complement, big-endian, as short as
-possible or in the size of a fixed. Arrow has 16 or 32 bytes, little-endian."""
+"""Converts the decimals of a column. An Avro decimal is in two's complement, big-endian, and has
+either as few bytes as possible or the size of a fixed. An Arrow decimal has 16 or 32 bytes,
+little-endian."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from skidway.schemas.codec.cursor import Bytes, Ints, Mask
 
 
 def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa.Array, Mask]:
-    """The decimals whose bytes end at `ends` in `data`, and a mask of those that are too long or
-    too large.
+    """The decimals whose bytes end at `ends` in `data`, and a mask of the decimals that are too
+    long or too large.
 
     A decimal without bytes is zero.
     """
@@ -53,7 +54,7 @@ def _resized(big_endian: Bytes, size: int) -> Bytes:
 
 
 def _exceeds(little_endian: Bytes, limit: int) -> Mask:
-    """A mask of the numbers that are not between -limit and limit, both excluded."""
+    """A mask of the numbers that are -limit or lower, or limit or higher."""
     words = np.ascontiguousarray(little_endian).view("<u8")
     high = words[:, -1].view(np.int64)
     return ~_less(words, high, limit) | _less(words, high, 1 - limit)

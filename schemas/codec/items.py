@@ -3,8 +3,8 @@
 An item begins where the item before it ends. Numbers are found by their last bytes, in one look
 over the whole chunk. The places of items of a fixed size are computed. Items of other types are
 skipped in rounds: the first items of all rows together, then the second items, and so on. Blocks
-are skipped in rounds too. Rounds are worth their cost only while many rows take part. When fewer
-than `ROWS_MIN` rows have items or blocks left, the reader of single datums takes these rows.
+are skipped in rounds too. A round is worth its cost only if many rows take part. When fewer than
+`ROWS_MIN` rows have items or blocks left, the reader of single datums takes these rows.
 
 No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
 items may claim no more memory than `skidway.schemas.bounds` allows.
@@ -28,8 +28,8 @@ ROWS_MIN: Final = 32
 """Least number of rows for which one more round of items costs less than reading the rows' datums
 one by one."""
 EMPTY_ITEMS_FEW: Final = 32
-"""Here a block may have at most this many items that take no bytes; if a block has more, its datum
-is read by itself."""
+"""This module reads only blocks with at most this many items that take no bytes. If a block has
+more such items, the block's datum is read by itself."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
@@ -78,7 +78,7 @@ where the items begin."""
 
 
 class _Blocks:
-    """Passes arrays (or maps) of a type, block by block."""
+    """Moves cursors past arrays (or maps) of a type, block by block."""
 
     def __init__(self, avro: AvroType, column_bytes: int, is_map: bool) -> None:
         self._least = least_bytes(avro) + is_map
@@ -103,7 +103,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # so early that no memory is allocated for the rows' items
+                part.fail(counts > 1)  # before memory is allocated for the items of these rows
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -131,7 +131,7 @@ class _Blocks:
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
         """A mask of the rows that have more items than their bytes allow. A count of -2**63 is
-        wrong too, because it stays negative when it is negated."""
+        also in the mask, because it stays negative when it is negated."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)

@@ -27,7 +27,7 @@ _REFUSED = Counter(
 
 
 def made(path: str) -> None:
-    """Counts a codec that was made, and whose schema takes `path`."""
+    """Counts a new codec whose schema takes `path`."""
     _MADE.labels(path).inc()
 
 

@@ -44,7 +44,8 @@ def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa
 
 
 def reader_of(avro: AvroType, arrow: pa.DataType) -> Reader:
-    """Makes a reader of values of that type, which returns arrays of exactly `arrow`."""
+    """Makes a reader for values of the type `avro`. The reader returns arrays of exactly the type
+    `arrow`."""
     if isinstance(avro, Union):
         return _union(avro, arrow)
     if isinstance(avro, Record):

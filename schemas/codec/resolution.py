@@ -1,13 +1,13 @@
 """Schema resolution on columns: turns columns of the writer's schema into columns of the reader's.
 
-The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice:
+The rules are those of Avro 1.12, "Schema Resolution". Where these rules leave a choice:
 
 - In a reader's union, a branch of the same type comes before one that needs a promotion, as in Avro
-  Java: an int stays an int if the union has both float and int.
+  Java: an int stays an int if the union has the branches float and int.
 - Between two timestamps, two times of day or two decimals, the value is kept, not the bare number:
   a timestamp in milliseconds becomes the same moment in microseconds, and a decimal becomes the
-  same value with another scale. A row whose value would lose something is set apart. Between other
-  logical types, the bare number is kept.
+  same value with another scale. A row whose value would not be kept exactly is set apart. Between
+  other logical types, the bare number is kept.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)
@@ -194,7 +194,8 @@ def _mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
 
 
 def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Compares names without their namespaces, and aliases with their namespaces."""
+    """Raises Unresolvable unless the two names are equal without their namespaces, or the writer's
+    full name is an alias of the reader's type."""
     same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
     if not same and writer.name not in reader.aliases:
         where = f" at {path}" if path else ""
@@ -202,8 +203,8 @@ def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pa
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
-    """Makes the step into the branch of the same type; without such a branch, into the first branch
-    to which the writer's type can be promoted."""
+    """Makes the step into the reader's branch that has the writer's type. If there is no such
+    branch, makes the step into the first branch to which the writer's type can be promoted."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):

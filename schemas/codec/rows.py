@@ -1,10 +1,10 @@
 """Reads one datum at a time, with fastavro. This path takes the datums for which no other path is
 proven.
 
-It tells good datums from bad ones, and gives the reason for each bad one. fastavro gets the schema
-without logical types: dates, times and timestamps are read as numbers, which Arrow converts for
-whole columns and without the limits of Python's own dates. A value of a union is wrapped with the
-name of its branch, `{"member1": value}`, because this is the form that a struct column takes.
+This path tells good datums from bad datums, and gives the reason for each bad datum. fastavro gets
+the schema without logical types: dates, times and timestamps are read as numbers. Arrow converts
+these numbers for whole columns, without the limits of Python's own dates. A value of a union is
+wrapped with the name of its branch, `{"member1": value}`, because a struct column takes this form.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Rows:
 
 
 def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
-    """The datums by their index, in parts; at least one part, which may be empty."""
+    """The datums by their index, in parts. If there are no datums, there is one empty part."""
     part: dict[int, bytes] = {}
     size = 0
     for index, datum in enumerate(datums):
@@ -137,8 +137,8 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """The number of bytes that one item of each type takes in columns, by the `id` of the type.
-    Empty if no type can claim more than `CLAIM_MAX` allows."""
+    """The number of bytes that one item of each type takes in columns, by the `id` of the type. The
+    result is empty if no type can claim more than `CLAIM_MAX` allows."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

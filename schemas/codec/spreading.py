@@ -21,8 +21,8 @@ def spread(column: pa.Array, mask: Mask) -> pa.Array:
 
 
 def null_of(arrow: pa.DataType) -> pa.Array:
-    """An array of one null. If it is a struct, its fields that are not nullable hold some value,
-    because Arrow stores each field's values also for null structs."""
+    """An array of one null. If `arrow` is a struct, the struct's fields that are not nullable hold
+    some value, because Arrow stores each field's values also for null structs."""
     return pa.array([None], arrow)
 
 

@@ -11,8 +11,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def utf8_faults(array: pa.Array) -> Mask | None:
-    """A mask of the elements of a string array that are not UTF-8; None if all are. Nulls are
-    good."""
+    """A mask of the elements of a string array that are not UTF-8; None if there are no such
+    elements. A null counts as UTF-8."""
     raw = array.view(pa.binary())
     try:
         raw.cast(pa.string())

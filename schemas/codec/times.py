@@ -1,8 +1,8 @@
 """Times of day: numbers of milliseconds or microseconds after midnight, less than one day.
 
-Avro can encode any int or long as a time of day. Arrow's types cannot hold a number outside of the
-day, and programs that read files with such a number fail. So such a number is a fault of its row,
-on every path, in both directions.
+Avro can encode any int or long as a time of day. Arrow's types cannot hold a number that is
+negative or a day or more, and programs that read files with such a number fail. So such a number is
+a fault of its row, on every path, in both directions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000}
 
 
 def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Rows with a time outside of its day; None if there are none, or the column has no times."""
+    """A mask of the rows whose time of day is negative, or 24 hours or more. None if there are no
+    such rows, or if the column has no times."""
     if not pa.types.is_time(column.type):
         return None
     bare = pa.int32() if pa.types.is_time32(column.type) else pa.int64()

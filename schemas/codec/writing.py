@@ -1,5 +1,5 @@
-"""Encodes columns into datums, a whole column at once: each type gives fragments, which are then
-joined.
+"""Encodes columns into datums, a whole column at once: each type gives fragments, and the fragments
+are then joined.
 
 A fragment holds some bytes for every row: a number, a text, the items of a list. A record's datum
 is the concatenation of its fields' fragments, which Arrow joins row by row. Nested values are
@@ -208,8 +208,8 @@ def _map(avro: Map) -> Writer:
 
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
-    """For each row, one block of its items and the end of the blocks; for a row without items, only
-    the end."""
+    """For each row, one block with the row's items, and the end of the blocks. For a row without
+    items, only the end of the blocks."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)
     begin = _numbers(counts[counts > 0])

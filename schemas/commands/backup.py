@@ -116,7 +116,7 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Shows progress once the work has taken longer than `NOTICED_S`."""
+    """Makes a function that shows progress, but only after the work has taken `NOTICED_S`."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:
