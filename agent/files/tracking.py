@@ -5,7 +5,7 @@
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic (settings, made again)        the id ends; another one begins where it ended
     found nowhere, but held open              read to its end, then closed
-    found nowhere, not held open              its unread bytes are declared lost, without an end
+    found nowhere, not held open              its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
@@ -140,7 +140,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # this time was noted before the last read
+                tracked.changed_ns = None  # the noted time is older than the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -188,7 +188,7 @@ class Tracker:
     def find_again(self, tracked: TrackedFile) -> bool:
         """Whether a file lies somewhere, though it is not where it was at the last look.
 
-        Notes the new place. Raises OSError if nobody can know whether there is one.
+        Notes the new place. Raises OSError if nobody can know whether the file lies somewhere.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)

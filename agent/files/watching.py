@@ -148,8 +148,9 @@ class Watch:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
-        """Counts events; stops watching, or begins again. The loop calls it every turn. Returns
-        True if nobody watched for a while, so that everything should be looked through.
+        """Counts events, and stops or resumes watching. The loop calls this method every turn.
+        Returns True if nothing was watched for a while, so that everything should be looked
+        through.
         """
         if self._rest_until:
             if now < self._rest_until:
