@@ -63,7 +63,7 @@ class JsonParser:
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Rows of the lines that are objects whose members fit."""
+        """Makes rows of the lines that are JSON objects and whose members fit."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings.to_pylist(), rejects)
@@ -181,8 +181,8 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 
 def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
-    """(the values in the field's type, the indexes of values that do not fit and are null
-    there).
+    """(the values in the field's type, the indexes of the values that do not fit). Values that do
+    not fit are null in the array.
     """
     unfit: list[int] = []
     if types.is_timestamp(field.type):
