@@ -142,8 +142,7 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets the sums of each of the given buckets: of everything counted since the last delta.
-        """
+        """Sets each given bucket's sums of everything that was counted since the last delta."""
         self._do(
             _PUT_SUM,
             *[
