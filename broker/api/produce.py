@@ -93,7 +93,9 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if each batch's high watermark has passed the batch, or can no longer pass it."""
+        """Answers if, for each batch, the high watermark of the batch's partition has passed the
+        batch or can no longer do so.
+        """
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
@@ -104,7 +106,7 @@ class DelayedProduce:
         return True
 
     def expire(self) -> None:
-        """Answers now: REQUEST_TIMED_OUT where the watermark has not passed the batch."""
+        """Answers now; says REQUEST_TIMED_OUT for each batch that the watermark has not passed."""
         self._answer()
 
     def abandon(self) -> None:
