@@ -88,7 +88,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # this may pass: a moved broker may still have its old session
+            raise SkidwayError(  # this may pass later: a moved broker may still have its old session
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -110,8 +110,8 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         found = coordinator.get(path)
         if found is not None:
             return documents.read_controller(path, found.data)
-        # The old controller's session ended between the two calls, so no watch will tell of it.
-        # So claim again; otherwise there is no controller until something else changes.
+        # The old controller's session ended between the two calls, so no watch will report this
+        # end. Claim again, because otherwise there is no controller until something else changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
