@@ -54,7 +54,7 @@ What is promised (the tests that check it are in tests/crash/broker and tests/co
 1. acks=all is answered when the batch is on disk, acks=1 when it is in the file.
 2. Consumers see only what is on disk. What they saw never changes, and only retention removes it.
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
-   the original offset only if the original is the batch that was sent, and is on disk.
+   the offset of the stored batch only if both batches are equal, and the stored batch is on disk.
 4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
    Recovery cuts off all other bytes that it finds in the files, and keeps a copy of them. If good
    data follows bytes that must be cut off, the partition is stopped, and reported.

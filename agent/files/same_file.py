@@ -14,8 +14,8 @@ Evidence, the strongest first:
     else                                                                  unknown
 
 The answer `same` says nothing about the bytes, because the same file may have been truncated or
-rewritten. If the answer is unknown, the agent leaves out nothing: it may read again what it has
-read before, and declares that.
+rewritten. If the answer is unknown, the agent leaves out nothing. It may read bytes a second time,
+and declares that these bytes may be delivered twice.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
     """What a starting agent writes: the cluster, and for each new topic the time at which the agent
-    first started with it. Rows that are not needed any more are removed.
+    first started with the topic. Rows that are not needed any more are removed.
     """
     changes = Changes()
     changes.forget_recipes()

@@ -27,7 +27,8 @@ _log = log.get(__name__)
 
 
 def renew(state: StateDatabase, newest: Newest | None) -> None:
-    """Gives new ids at the first start after an adoption, if the state was an older copy.
+    """Gives files new ids at the first start after an adoption, if the adopted state was an older
+    copy.
 
     newest: the newest message of this agent on the audit topic; None if the topic contains no
     message of this agent any more.

@@ -2,7 +2,7 @@
 
     acks 0    no answer; on an error the connection is closed, so that the client learns of it
     acks 1    answered when the batch is written, at the end of the loop turn
-    acks -1   answered when the high watermark has passed it: every in-sync replica has flushed it
+    acks -1   answered when the high watermark has passed the batch: each in-sync replica flushed it
 
 A duplicate (KIP-98) is answered with the offset of its original, whatever acks the request has. The
 answer comes once the high watermark has passed the original, because until then the original could

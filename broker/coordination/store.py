@@ -88,7 +88,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # this may pass later: a moved broker may still have its old session
+            raise SkidwayError(  # this may pass: a moved broker's old session may not be over yet
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
