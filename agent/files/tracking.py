@@ -267,8 +267,8 @@ class Tracker:
         return lay, keys
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
-        """Looks for files that were rotated away since the last look, before the agent knew
-        them.
+        """Looks for files that were rotated away since the last look, and that the agent did not
+        know before.
         """
         moment = Moment(self.sources, *self._recognition.take_changed_paths(), now, now_ms)
         findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
@@ -400,7 +400,7 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends a file that is there, but whose path no source's pattern matches any more."""
+        """Ends a file that still exists, because no source's pattern matches its path any more."""
         found = None if path is None else self._host.look(path)
         if found is not None:
             tracked.size = max(tracked.size, found.size)

@@ -96,7 +96,7 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """The event times. Rejects each line whose time is there but does not fit the format."""
+        """The event times. Rejects each line that has a time which does not fit the format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
@@ -135,8 +135,8 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse that deep,
-    whichever code calls it.
+    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse to this depth,
+    whichever code calls the decoder.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True

@@ -222,8 +222,8 @@ class TrackedFile:
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position. Returns the checkpoint that is valid once all bytes before it
-        are settled.
+        """Moves the read position. Returns a checkpoint, which becomes valid when all bytes before
+        the checkpoint are settled.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)

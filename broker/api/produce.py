@@ -5,9 +5,9 @@
     acks -1   answered when the high watermark has passed the batch: each in-sync replica flushed it
 
 A duplicate (KIP-98) is answered with the offset of its original, whatever acks the request has. The
-answer comes once the high watermark has passed the original, because until then the original could
-be lost in a crash. ApiVersions offers Produce from version 0, because otherwise librdkafka before
-2.11.1 sends uncompressed (KAFKA-18659).
+answer comes as soon as the high watermark has passed the original. Before that, a crash could lose
+the original. ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1
+sends uncompressed (KAFKA-18659).
 
 This is the general path. A good request that is like an earlier one takes a shorter path,
 `skidway.broker.api.produce_run`.

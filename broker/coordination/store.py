@@ -239,8 +239,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a marked topic whose partitions are gone. Removes also the offsets that groups have
-    committed in it. Can be done again.
+    """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
+    in the topic. Can be done again.
 
     If the mark is missing, removes nothing: somebody else has finished the deletion, and any topic
     that has the name now is a new one.
