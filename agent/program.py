@@ -51,8 +51,8 @@ from skidway.telemetry import Health, TelemetryServer
 WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 10.0
 SETTLE_S = 10.0
-"""How long a stopping agent waits for acknowledgements. At the next start, the agent sends the rest
-again.
+"""How long a stopping agent waits for acknowledgements. At the next start, the agent sends again
+whatever was not acknowledged.
 """
 
 REFRESH_S = 30.0
@@ -116,8 +116,8 @@ def _tail(
     settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
 ) -> frozenset[str]:
     """Runs until the shutdown, or until topics were made again. Returns the topics that were made
-    again. If there are any, the caller starts the agent anew from what is durable, as after any
-    stop; the old connections send nothing more.
+    again. If topics were made again, the caller starts the agent anew from the durable state, as
+    after any stop. The old connections send nothing more.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -236,8 +236,8 @@ class Drained:
     """How far a leaving agent came.
 
     said: how many topics have a last word. unsaid: the topics without a last word. obstacles: why
-    they have none. is_published: whether all messages to the audit have arrived. full_reason: why
-    the state cannot be written now.
+    these topics have no last word. is_published: whether all messages to the audit have arrived.
+    full_reason: why the state cannot be written now.
     """
 
     said: int
@@ -309,10 +309,10 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Runs turns until the shutdown. Then settles everything promised, but takes a short time
-        at most. Also returns when topics were made again. In this case nothing more is settled,
-        because the brokers would take the batches for the new topic, and the agent would count the
-        batches for the old topic.
+        """Runs turns until the shutdown. Then settles what was promised, for at most SETTLE_S. Also
+        returns when topics were made again. In this case nothing more is settled, because the
+        brokers would store the batches in the new topic, and the agent would count the batches as
+        delivered to the old topic.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -321,8 +321,8 @@ class RunningAgent:
         self._settle()
 
     def drain(self) -> Drained:
-        """Runs turns until the last word is said on every topic, or until the shutdown. Then ends
-        as `run` does.
+        """Runs turns until every topic has its last word, or until the shutdown. Then ends as `run`
+        does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:

@@ -35,7 +35,7 @@ class ParserSettings:
     )
 
     def check(self) -> None:
-        """Refuses a regex parser without a pattern, and any other parser with one."""
+        """Refuses a regex parser without a pattern, and a pattern for a parser of another type."""
         if (self.type == "regex") != (self.pattern is not None):
             raise ConfigurationRefused(
                 "parser.pattern is missing: a regex parser needs one"

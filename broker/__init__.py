@@ -10,7 +10,7 @@ Packages, low to high::
     log            batches in files: append, flush, read, recover, expire
     catalog        the cluster's brokers and topics: an immutable snapshot of ZooKeeper
     counts         what the broker counts
-    kept_answers   encoded answers, kept because many clients ask for the same
+    kept_answers   encoded answers, kept because many clients ask the same
     coordination   ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers
     purgatory      requests that cannot be answered yet
@@ -23,7 +23,7 @@ Packages, low to high::
     handover       moving a partition to another broker or disk while nobody serves it
     metrics        the counts, as Prometheus reads them
     api            one file per Kafka API
-    mirror         topics of other clusters, copied by following them
+    mirror         follows topics of other clusters, and copies them
     program, cli   `skidway broker run|validate|dump-log|hand-over|take-over`
 
 Who owns which state:
@@ -54,10 +54,10 @@ What is promised (the tests that check it are in tests/crash/broker and tests/co
 1. acks=all is answered when the batch is on disk, acks=1 when it is in the file.
 2. Consumers see only what is on disk. What they saw never changes, and only retention removes it.
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
-   the original offset only if the original is the batch that was sent, and is on disk.
+   the offset of the stored batch only if both batches are equal, and the stored batch is on disk.
 4. After any crash a log is a prefix of what was appended and holds everything that was flushed.
-   Recovery cuts off whatever else it finds in the files and keeps a copy. If good data follows such
-   bytes, the partition is stopped, and reported.
+   Recovery cuts off all other bytes that it finds in the files, and keeps a copy of them. If good
+   data follows bytes that must be cut off, the partition is stopped, and reported.
 5. While ZooKeeper is away, produce and fetch go on. Groups that have their assignment go on, too.
 6. A commit is answered when its offset is in ZooKeeper. A commit of an older generation never
    replaces this offset.

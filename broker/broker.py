@@ -79,7 +79,7 @@ class Broker:
         self.appended: list[Appended] = []
         self.stopping = False
         self.before_write: Callable[[], None] = _nothing
-        """Called before the turn's write; the mirrors append their batches then."""
+        """Called before the turn's write, so that the mirrors can append their batches."""
         self.after_write: Callable[[], None] = _nothing
         """Called after the turn's write: the mirrors check whether their batches were written."""
         self._clock = clock

@@ -21,7 +21,9 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """The leader of a partition; `isr`: its in-sync replicas; `version`: for conditional writes."""
+    """The leader of a partition. isr: the partition's in-sync replicas. version: for conditional
+    writes.
+    """
 
     leader: int
     leader_epoch: int

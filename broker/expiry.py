@@ -1,12 +1,12 @@
 """Applies retention at intervals, and asks which groups hold segments back.
 
 `retention.hold` names groups, for example of a mirror or a loader. Records that such a group has
-not read yet, by its committed offsets, are kept, even if retention would delete them. The offsets
-are in ZooKeeper, so they are read in the background, and only for partitions with expired segments.
-A group that has committed nothing holds everything back. While ZooKeeper is away, the offsets that
-were read before are used. Segments are held back only up to a limit. Beyond `retention.hold.max.ms`
-or `retention.hold.max.bytes` they are deleted, and the offsets in them that a group has not read
-are logged as a gap.
+not read yet, according to its committed offsets, are kept even if retention would delete them. The
+offsets are in ZooKeeper, so they are read in the background, and only for partitions with expired
+segments. A group that has committed nothing holds everything back. While ZooKeeper is away, the
+offsets that were read before are used. Segments are held back only up to a limit. Beyond
+`retention.hold.max.ms` or `retention.hold.max.bytes` they are deleted, and the offsets in them that
+a group has not read are logged as a gap.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Expiry:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
                 # After the offsets were asked for, segments of the partition expired, or another
-                # group began to hold it.
+                # group began to hold the partition's segments back.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 
@@ -111,7 +111,9 @@ class Expiry:
         return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
-        """Logs and counts the offsets that a group lost with the segments that it held."""
+        """Logs and counts the offsets that a group has lost, because segments that the group held
+        back were deleted.
+        """
         first = max(offset, cut.first)
         if first >= cut.end:
             return

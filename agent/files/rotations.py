@@ -350,8 +350,9 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The file where it lies now; None if it is gone. By now, another file may have its inode.
-        If that file is a log that a pattern matches, it is no generation.
+        """The found file, at the path where it lies now. None if the file is gone; another file may
+        have the inode by now. None also if a pattern matches the path where the file lies now,
+        because a file at such a path is no generation.
         """
         there = self._host.look(found.real_path)
         if there is None or there.key != found.key:

@@ -14,8 +14,8 @@ Evidence, the strongest first:
     else                                                                  unknown
 
 The answer `same` says nothing about the bytes, because the same file may have been truncated or
-rewritten. If the answer is unknown, the agent leaves out nothing: it may read again what it has
-read before, and declares that.
+rewritten. If the answer is unknown, the agent leaves out nothing. It may read bytes a second time,
+and declares that these bytes may be delivered twice.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def same_file(evidence: Evidence) -> Answer:
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     """Whether a compressed file holds a file that is gone. The compressed file begins with `count`
     bytes of the file that is gone; a few bytes prove little, because short logs may be alike.
-    is_same_time: both have the same time of change, which compressing programs copy. is_only: no
-    other file that is gone has these bytes.
+    is_same_time: both files have the same time of change; compressing programs copy this time.
+    is_only: no other file that is gone begins with the same `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME
@@ -79,12 +79,13 @@ def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
 
 
 def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
-    """Whether a file that has `count` bytes of another one is a copy of it.
+    """Whether a second file is a copy of an original file. The second file has `count` bytes of the
+    original.
 
-    births: when the original was born, and when the other file was. is_in_place: the original lies
-    where it was born, whole or truncated. So a younger file under a name that rotation gives cannot
-    have been renamed from there. If the original is not in place, the other file may be the next
-    log of a program whose logs are alike. Then the agent reads the other file. If the two files
+    births: of the original, then of the second file. is_in_place: the original lies where it was
+    born, whole or truncated. If so, no younger file can have been renamed from that place to a name
+    that rotation gives. If the original is not in place, the second file may be the next log of a
+    program whose logs are alike. In this case the agent reads the second file. If the two files
     share many bytes, the agent declares that these bytes may be delivered twice.
     """
     original, other = births

@@ -10,9 +10,10 @@ from skidway.agent.values.found import Found
 
 
 class Sighting(NamedTuple):
-    """A file that a look found. number: the index of its source. base: the meant path that it was
-    rotated from, if no pattern leads to it. now: in s. may_begin: whether a new file id may begin
-    with it. If not, it matters only if it is a known file that was compressed, renamed or copied.
+    """A file that a look found. number: the index of the file's source. base: if no pattern leads
+    to the file, the meant path from which the file was rotated. now: in s. may_begin: whether a new
+    file id may begin with the file. If not, the file matters only if it is a known file that was
+    compressed, renamed or copied.
     """
 
     found: Found
@@ -31,5 +32,5 @@ class Sighting(NamedTuple):
 
     @property
     def bases(self) -> list[str]:
-        """The paths of logs. The file may be a copy or a generation of any of them."""
+        """The paths of all logs of which the file may be a copy or a generation."""
         return [self.base] if self.base is not None else list(copied_from(self.found.path))

@@ -44,10 +44,11 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the paths by which patterns know the directory. links: for each name in the
-    directory to which a link leads, the link's path. If that name may be a generation of other
-    names, each of them has the same entry. numbered: such an entry for each name with numbers,
-    under its `shape`, because a later log has another number (kubelet's `0.log`, `1.log`).
+    directories: the paths by which patterns know the directory. links: by name in the directory,
+    the path of the link that leads to the name. If the name may be a generation of other names, the
+    link's path also stands under each of the other names. numbered: for names with numbers, the
+    link's path by the name's `shape`, because a later log has another number (kubelet's `0.log`,
+    `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -137,8 +138,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of a directory's generations, and of the meant paths in `left`, which lead to
-    other files now.
+    """The topics of a directory's generations, and the topics of the meant paths in `left`. Each
+    path in `left` leads to another file now.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -2,7 +2,8 @@
 
 If so, what the patterns found and what the listing shows come from different moments: a listing may
 have a renamed file twice, or not at all. Such a look is repeated, and nothing is sealed. Names that
-no rotation gives may come and go. So other files beside a log never delay it.
+no rotation gives may come and go without such a repetition. So files beside a log that are no
+generations never delay the log.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 STILL_MS: Final = 50
-"""If a directory changed during a look, or less than this time before it, the look may have seen
-only a part of the renamings.
+"""A look may have seen only a part of the renamings if the directory changed during the look, or
+less than this time before the look.
 """
 
 RESTLESS_S: Final = 30.0
-"""A directory's generations may always be in the middle of renamings. After this time, its listing
-is accepted nevertheless.
+"""In some directories, generations are being renamed at every look. After this time, the listing of
+such a directory is accepted nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
@@ -28,8 +29,8 @@ Seen = frozenset[tuple[str, object]]
 class Restless:
     """Looks at a directory in which names change.
 
-    since: when these looks began, s. seen: all that a rotation would change. seen_ms: since when
-    `seen` has been the same.
+    since: when the first of these looks began (s). seen: all that a rotation would change. seen_ms:
+    when a look first saw exactly `seen`.
     """
 
     since: float

@@ -18,7 +18,7 @@ _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", 
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:
-    """Whether a file at a path may be a generation of `base`, because nothing rules it out."""
+    """Whether nothing rules out that the file at a path is a generation of `base`."""
     name = os.path.basename(path)
     if path == base or name.endswith(_UNFINISHED) or means(source, path):
         return False

@@ -5,7 +5,7 @@
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic (settings, made again)        the id ends; another one begins where it ended
     found nowhere, but held open              read to its end, then closed
-    found nowhere, not held open              its unread bytes are declared lost, without an end
+    found nowhere, not held open              its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
@@ -140,7 +140,7 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # this time was noted before the last read
+                tracked.changed_ns = None  # the noted time is older than the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -188,7 +188,7 @@ class Tracker:
     def find_again(self, tracked: TrackedFile) -> bool:
         """Whether a file lies somewhere, though it is not where it was at the last look.
 
-        Notes the new place. Raises OSError if nobody can know whether there is one.
+        Notes the new place. Raises OSError if nobody can know whether the file lies somewhere.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)
@@ -267,8 +267,8 @@ class Tracker:
         return lay, keys
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
-        """Looks for files that were rotated away since the last look, before the agent knew
-        them.
+        """Looks for files that were rotated away since the last look, and that the agent did not
+        know before.
         """
         moment = Moment(self.sources, *self._recognition.take_changed_paths(), now, now_ms)
         findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
@@ -400,7 +400,7 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends a file that is there, but whose path no source's pattern matches any more."""
+        """Ends a file that still exists, because no source's pattern matches its path any more."""
         found = None if path is None else self._host.look(path)
         if found is not None:
             tracked.size = max(tracked.size, found.size)

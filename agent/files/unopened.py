@@ -32,8 +32,8 @@ class Unopened:
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """Adds a file that was found and cannot be opened. If `may_begin` was true once, it stays
-        true, even if the file seems old to later looks.
+        """Adds a file that was found and cannot be opened. If `may_begin` was true at an earlier
+        look, it stays true, even if the file seems old now.
         """
         before = self._files.get(file.found.key)
         if before is not None and before.found.born_ns == file.found.born_ns:

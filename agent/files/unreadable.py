@@ -1,5 +1,5 @@
-"""The paths that could not be looked into or read at the last look. Each holds back its topic's
-seal.
+"""The paths that could not be looked into or read at the last look. Each of these paths holds back
+the seal of its topic.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from skidway.agent.files.host import Scan
 
 
 class Unreadable:
-    """Owns the reasons: by topic, then by path. passing: the paths about which a later look will
-    know more.
+    """Owns the unreadable paths. by_topic: by topic, then by path, why the path is unreadable.
+    passing: the paths about which a later look will know more.
     """
 
     def __init__(self) -> None:

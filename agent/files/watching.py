@@ -1,8 +1,8 @@
 """Events of the operating system about log files. They only make the agent faster.
 
 watchdog's thread hands over paths through a bounded set and a descriptor; the agent's loop takes
-them. Events can be lost: there are too many, no watch is left, or the file system has no events.
-The next look through the patterns finds what the lost events would have shown.
+them. Events can be lost, because there are too many, no watch is left, or the file system has no
+events. The next look through the patterns finds what the lost events would have shown.
 
 Each event costs more than reading the line that caused it. So while events are many, nothing is
 watched; files that are always being written are looked at all the time anyway.
@@ -148,8 +148,9 @@ class Watch:
             self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
-        """Counts events; stops watching, or begins again. The loop calls it every turn. Returns
-        True if nobody watched for a while, so that everything should be looked through.
+        """Counts events, and stops or resumes watching. The loop calls this method every turn.
+        Returns True if nothing was watched for a while, so that everything should be looked
+        through.
         """
         if self._rest_until:
             if now < self._rest_until:

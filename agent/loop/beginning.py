@@ -58,7 +58,7 @@ def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
     """What a starting agent writes: the cluster, and for each new topic the time at which the agent
-    first started with it. Rows that are not needed any more are removed.
+    first started with the topic. Rows that are not needed any more are removed.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -77,8 +77,8 @@ def without_floor(
     """Partitions without a floor. Before a starting agent sends anything, it asks the cluster for
     the ends of these partitions' logs. The ends become the floors.
 
-    If the state has unsettled intents, there are no such partitions: records of these intents may
-    lie before the ends, so the logs must be read from their beginning.
+    If the state has unsettled intents, the list is empty, because records of these intents may lie
+    before the ends. So the partitions' logs must be read from their beginning.
     """
     if state.intents():
         return []
@@ -98,8 +98,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """By partition: its floor, the offset from which it is read when records of intents are looked
-    for. Partitions without a floor are read from offset 0 on.
+    """By partition: its floor. When records of intents are looked for, a partition is read from its
+    floor on. A partition without a floor is read from offset 0 on.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
@@ -122,8 +122,8 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """By topic: the time (ms) of its last seal. If it has no seal, the time when the agent first
-    started with the topic. Files that changed after that time may be unknown.
+    """By topic: the time (ms) of the topic's last seal. If the topic has no seal, the time when the
+    agent first started with the topic. Files that changed after that time may be unknown.
     """
     found = state.since()
     for name, topic in state.topics().items():

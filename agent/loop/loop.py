@@ -122,8 +122,8 @@ class Loop:
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """Begins to leave: each topic gets its last word as soon as no bytes of it are unread or
-        unacknowledged.
+        """Begins to leave: each topic gets its last word as soon as all bytes of the topic's files
+        are read and acknowledged.
         """
         self._accounts.leaving.is_asked = True
 
@@ -184,8 +184,8 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """Which records the agent looks for in the brokers' logs, for people; None if it looks for
-        none.
+        """For people: which records the agent looks for in the brokers' logs. None if the agent
+        looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
@@ -193,8 +193,8 @@ class Loop:
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """By partition: for how long (s) it has sent nothing, although the agent looks for records
-        in it.
+        """By partition in which the agent looks for records: for how long (s) the partition has
+        sent nothing.
         """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
@@ -220,10 +220,10 @@ class Loop:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of all files that are not settled now. Any thread may ask.
+        """How many bytes of all files together are not settled. Any thread may ask.
 
-        Nothing is locked, so the number may be wrong by one reading for a file on which the loop is
-        working.
+        Nothing is locked. So while the loop works on a file, the number may be wrong by one reading
+        of that file.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 

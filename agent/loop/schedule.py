@@ -1,5 +1,5 @@
 """When all patterns are looked through: often if there are few files, seldom if there are many,
-soon if an event asks for it.
+soon if an event asks for a look.
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ class UnreadablePaths:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Logs the paths that the last look could not read and the look before it could."""
+        """Logs each path that the last look could not read, unless the look before could not read
+        the path either.
+        """
         found = {
             (topic, path): reason
             for topic, reasons in tracker.unreadable.items()

@@ -5,13 +5,13 @@
                                   regex   RE2 over the whole line, named groups are fields
                                   json    one object a line, members are fields
 
-A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So its
-result never depends on the lines around it, nor on the time at which the line is parsed again. A
+A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So the
+result for a line never depends on other lines, nor on the time at which the line is parsed again. A
 line that does not fit becomes a Reject with a reason from a closed set. It is never dropped, and
 never raises an error.
 
 Reading order: framing (where each record begins and ends), lines (bytes to Arrow), parser (what a
-parser is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of them, for
-lines that are not UTF-8), derived (a schema for sources that name none).
+parser is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of these
+three parsers, for lines that are not UTF-8), derived (a schema for sources that name none).
 `skidway.agent.batches.recipe` picks the parser of a source.
 """

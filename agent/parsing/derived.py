@@ -5,8 +5,8 @@ raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
         timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
 
-With `on_error: replace` both also have the mark, a boolean field that is false by default. So a
-schema with the mark and one without it are compatible in both directions.
+With `on_error: replace`, both schemas also have the mark (see `replacing`), a boolean field that is
+false by default. So a schema with the mark and one without it are compatible in both directions.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator, because it was read when the file had not changed for
-`idle.flush.ms`. Then the record ends where the range ends. Such a record needs no mark, because its
-length shows it: the record is no longer than its value. A range is framed without knowledge of
-other ranges. So it is framed the same way whenever it is read again.
+`idle.flush.ms`. Then the record ends where the range ends. Nothing marks a record without a
+terminator, because its length tells: the record is no longer than its value. A range is framed
+without knowledge of other ranges. So it is framed the same way whenever it is read again.
 
 Positions here count from the start of the buffer. If a change to this module makes other records of
 the same bytes, FRAMING_VERSION must change. Ranges that were promised under another version are not

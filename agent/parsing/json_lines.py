@@ -63,7 +63,7 @@ class JsonParser:
                 )
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Rows of the lines that are objects whose members fit."""
+        """Makes rows of the lines that are JSON objects and whose members fit."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
         rows, objects = _objects(strings.to_pylist(), rejects)
@@ -96,7 +96,7 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """The event times. Rejects each line whose time is there but does not fit the format."""
+        """The event times. Rejects each line that has a time which does not fit the format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
@@ -135,8 +135,8 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse that deep,
-    whichever code calls it.
+    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse to this depth,
+    whichever code calls the decoder.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
@@ -181,8 +181,8 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 
 def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
-    """(the values in the field's type, the indexes of values that do not fit and are null
-    there).
+    """(the values in the field's type, the indexes of the values that do not fit). Values that do
+    not fit are null in the array.
     """
     unfit: list[int] = []
     if types.is_timestamp(field.type):

@@ -41,8 +41,8 @@ def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
 
 
 def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
-    """(the same bytes as strings, the rows that are not UTF-8). These rows are null in the
-    strings.
+    """(the values as strings, the rows whose values are not UTF-8). Among the strings, these rows
+    are null.
     """
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
@@ -57,8 +57,8 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
 
 def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
     """(the values with U+FFFD in place of bytes that are not UTF-8, the rows in which bytes were
-    replaced). As Unicode recommends, each longest run of bytes that begins a character and does not
-    complete it becomes one U+FFFD.
+    replaced). If bytes begin a character and do not complete it, all these bytes together become
+    one U+FFFD, as Unicode recommends.
     """
     _, bad = text(values)
     if not len(bad):

@@ -19,7 +19,9 @@ from skidway.agent.parsing.parser import Parsed, Parser
 from skidway.errors import ConfigurationRefused
 
 MARK: Final = "encoding_replaced"
-"""The field of a record that says whether bytes of its line were replaced."""
+"""The name of a field in each record. The field says whether bytes of the record's line were
+replaced.
+"""
 
 
 class ReplacingParser:

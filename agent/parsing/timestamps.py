@@ -3,10 +3,10 @@
 Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
 with Python's rules: white space stands for one or more blanks, numbers may lack their leading zero,
 letters match in both cases, names are English, and a leap second (:60) is the second after :59. One
-rule differs: each number takes all the digits that it may. So adjacent numbers (%y%m%d) need their
-leading zeros, while Python would guess which number lacks its zero. Three names stand for formats
-that have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or
-without a fraction) and `epoch_ms`.
+rule differs: each number takes as many digits as it may have. So adjacent numbers (%y%m%d) need
+their leading zeros, while Python would guess which number lacks its zero. Three names stand for
+formats that have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with
+or without a fraction) and `epoch_ms`.
 
 If a format has no year, the year is the latest one in which the time is at most a day after
 `now_ms`, the moment at which the line was read. So a line that is parsed again with the same
@@ -39,7 +39,7 @@ WIDTH_MAX = 80
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-_GUESSES = 10  # one year ahead; then back to a 29 February, which comes within 8 years
+_GUESSES = 10  # from next year back to a 29 February, at most 8 years ago
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
@@ -100,7 +100,7 @@ class TimeFormat:
         if self._has_zone:
             return local_ms - scan.get("zone_ms")
         zoned = local_ms if self._zone is UTC else local_ms - _zone_offsets(self._zone, local_ms)
-        if "zone_given" in scan.found:  # in rfc3339, only some rows may name a zone
+        if "zone_given" in scan.found:  # in rfc3339, some rows may name a zone, others not
             return np.where(scan.get("zone_given") > 0, local_ms - scan.get("zone_ms"), zoned)
         return zoned
 

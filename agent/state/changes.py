@@ -78,7 +78,7 @@ class Changes:
         self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
-        """A topic's id, and until when it is sealed (ms)."""
+        """Sets a topic's id, and the time (ms) until which the topic is sealed."""
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
 
     def put_since(self, topic: str, now_ms: int) -> None:
@@ -142,7 +142,7 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets the sums of everything that was counted in these buckets since the last delta."""
+        """Sets each given bucket's sums of everything that was counted since the last delta."""
         self._do(
             _PUT_SUM,
             *[
@@ -162,7 +162,7 @@ class Changes:
         self._do("DELETE FROM touched", ())
 
     def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
-        """Sets the number of the last delta of each bucket."""
+        """Sets, for each bucket, the number of the last delta that names the bucket."""
         rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 

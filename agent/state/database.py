@@ -58,8 +58,8 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: the number of the delta or seal in it. file: the file id that
-    the message announces.
+    """A row of the outbox. number: the number of the delta or seal in the message. file: the file
+    id that the message announces.
     """
 
     id: int
@@ -124,11 +124,12 @@ class StateDatabase:
         return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
 
     def intents(self) -> list[Intent]:
-        """The intents that the checkpoint has not passed, in the order in which they were made.
+        """The intents that the checkpoint has not passed. Each file's intents stand in the order of
+        their bytes.
 
         If an intent was divided, its parts have higher sequence numbers than the intents of later
-        bytes. So within each file, intents come in the order of their bytes, not of their numbers.
-        The places that a file's intents have in the list are those of their numbers.
+        bytes. So the list is first sorted by sequence number. Then each file's intents exchange
+        places with each other, until they stand in the order of their bytes.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

@@ -1,11 +1,11 @@
 """Gives new file ids to an adopted state that was an older copy.
 
-The newer state may have sent what lies after the copy's positions, under the same file ids. If the
-host's logs were restored as well, other bytes may lie after these positions now. So each file that
-is still read gets a new id, which begins at the copy's checkpoint. Lines that are read again then
-count as new lines. If the new epoch touches a bucket before the epoch's first seal, the audit calls
-the bucket unknown. What the copy had promised of such a file is read again. The counts in the copy
-are not published again, because the newer state has published them.
+While the newer state was in use, what lies after the copy's positions may have been sent, under the
+same file ids. If the host's logs were restored as well, other bytes may lie after these positions
+now. So each file that is still read gets a new id, which begins at the copy's checkpoint. Lines
+that are read again then count as new lines. If the new epoch touches a bucket before the epoch's
+first seal, the audit calls the bucket unknown. What the copy had promised of such a file is read
+again. The counts in the copy are not published again, because the newer state has published them.
 
 A finished file keeps its file id, because a newer file id may already have its inode. What was
 promised of such a file is handled as after any crash. If the bytes still have their CRC, they are
@@ -27,10 +27,11 @@ _log = log.get(__name__)
 
 
 def renew(state: StateDatabase, newest: Newest | None) -> None:
-    """Gives new ids at the first start after an adoption, if the state was an older copy.
+    """Gives files new ids at the first start after an adoption, if the adopted state was an older
+    copy.
 
-    newest: the newest message of this agent on the audit topic; None if the topic has none any
-    more.
+    newest: the newest message of this agent on the audit topic; None if the topic contains no
+    message of this agent any more.
     """
     known = state.adopted
     if known is None:

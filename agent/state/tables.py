@@ -1,4 +1,4 @@
-"""What is stored where. Positions count bytes, offsets records; times are ms since 1970."""
+"""What is stored where. Positions count bytes; offsets count records; times are ms since 1970."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`skidway agent validate`: what can be said about a configuration before it runs.
 
-`check_settings` needs neither broker nor registry. `agent run` also begins with it. `try_sources`
-parses lines of the files on this host. If a schema is only in the registry, `try_sources` asks the
-registry.
+`check_settings` needs neither broker nor registry. `agent run` also begins with `check_settings`.
+`try_sources` parses lines of the files on this host. If a schema is only in the registry,
+`try_sources` asks the registry.
 """
 
 from __future__ import annotations

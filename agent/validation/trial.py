@@ -77,8 +77,8 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
-    """Tries the first and the last lines of the newest files, at most lines_max of each kind. The
-    trial then names the files that cannot be read.
+    """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
+    Adds the files that cannot be read to the trial.
     """
     for each in files[:FILES_MAX]:
         try:
@@ -117,8 +117,8 @@ def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
 
 
 def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
-    """(the position at which the lines begin, the last whole lines that begin at `behind` or
-    later).
+    """(the position at which the returned lines begin, the last whole lines). Leaves out lines that
+    begin before the position `behind`.
     """
     at = behind - begin if behind >= begin else tail.find(b"\n") + 1
     end = tail.rfind(b"\n") + 1

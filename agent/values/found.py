@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
     @property
     def is_linked(self) -> bool:
-        """Whether a link leads to it."""
+        """Whether a link leads to the file."""
         return self.path != self.real_path
 
 

@@ -129,7 +129,7 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
     """Finds the highest mark whose prefix the file still has. The positions of `marks` must rise.
-    Reads the file only as far as this takes.
+    Reads no more of the file than is needed.
     """
     position = crc = 0
     proven = Mark(0, 0)
@@ -149,8 +149,8 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that a mark gives. It also says whether the file's beginning is still the same; if
-    so, bytes after the mark may also be those that were read.
+    """The proof that a mark gives. The proof also says whether the file's beginning is still the
+    same. If it is the same, bytes after the mark may also be the bytes that were read.
     """
     if size < fingerprint.length:
         same = size > 0
@@ -160,12 +160,12 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks with one more at the end. If there are too many, some are dropped, so that the gaps
-    between them double towards the start of the file.
+    """The marks, with `mark` added at the end. Marks are dropped so that the gaps between the
+    remaining marks double towards the start of the file.
 
-    If there are more than MARKS_MAX, one mark is dropped. For each mark, the distance between its
-    two neighbours is divided by the mark's own distance from the end. The mark with the lowest
-    result is dropped.
+    If there are more than MARKS_MAX marks, one of them is dropped. For each mark, the distance
+    between its two neighbours is divided by the mark's own distance from the end. The mark with the
+    lowest result is dropped.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)

@@ -5,9 +5,9 @@
       |  acknowledged  |  (flights)              |                       |
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
-the same bytes before it. The state keeps the checkpoint. The read position is the end of the last
-intent. The state keeps the intents, and with them the read position. Always: begin <= position <=
-read position.
+the same bytes before `position`. The state keeps the checkpoint. The read position is the end of
+the last intent. The state keeps the intents, and with them the read position. Always: begin <=
+position <= read position.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class TrackedFile:
 
     birth: Birth
     checkpoint: Checkpoint
-    location: str  # where it lies, links followed; empty once it was deleted
-    meant: str = ""  # the path at which a pattern finds it; for a rotated file, the path before
+    location: str  # where the file lies, links followed; empty if the file was deleted
+    meant: str = ""  # the path at which a pattern finds the file, or found it before rotation
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False
@@ -153,7 +153,7 @@ class TrackedFile:
     # The fields from here on are not durable. They are made anew when the agent starts.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
-    tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
+    tail: bytes | None = None  # the last bytes before the read position; None until they are read
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
     is_seen: bool = False  # a look has seen the file since the agent started
@@ -222,8 +222,8 @@ class TrackedFile:
         return self.promised > self.read_position
 
     def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
-        """Moves the read position. Returns the checkpoint that is valid once all bytes before it
-        are settled.
+        """Moves the read position. Returns a checkpoint, which becomes valid when all bytes before
+        the checkpoint are settled.
         """
         self.read_position, self.read_crc = end, prefix_crc
         self.promised = max(self.promised, end)

@@ -1,7 +1,8 @@
 """One file for each Kafka API: the versions that it serves, what it does, what it leaves out.
 
 Each file defines `API`, a `registration.Api` with key and handler; `registry` collects them. The
-versions stand in `skidway.kafka.protocol.apis`. The answer to ApiVersions is computed from both.
+versions stand in `skidway.kafka.protocol.apis`. The answer to ApiVersions is computed from the
+registered APIs and these versions.
 
 A handler gets the broker and an `Exchange`, which holds the request and the means to answer it: at
 once, later (for example when a topic has been created), or never (produce with acks=0). The request

@@ -1,8 +1,8 @@
 """AlterConfigs (33), versions 0-2, and the code that it shares with IncrementalAlterConfigs.
 
-Afterwards a topic has exactly the given settings, except that settings which a mirror wrote stay
-unchanged. The given settings are checked like those of a new topic, and written to ZooKeeper. They
-apply as soon as the request is answered. `validate_only` only checks.
+After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
+unchanged. The given settings are checked like the settings of a new topic, and written to
+ZooKeeper. The given settings apply as soon as the request is answered. `validate_only` only checks.
 
 The settings of a broker come from its configuration file and cannot be altered over the network.
 """

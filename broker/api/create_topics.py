@@ -2,8 +2,8 @@
 
 -1 for partitions or replication factor means the broker's default in every version (KIP-464;
 kafkajs sends it). Names, counts, settings and assignments are checked before anything is written.
-Success is answered once the topic's partitions on this broker can be used. `validate_only` only
-checks. While ZooKeeper is away the answer is REQUEST_TIMED_OUT, on which clients try again.
+Success is answered as soon as the topic's partitions on this broker can be used. `validate_only`
+only checks. While ZooKeeper is away the answer is REQUEST_TIMED_OUT, on which clients try again.
 
 Left out: more than one replica.
 """

@@ -1,4 +1,5 @@
-"""DescribeCluster (60). Versions 0-1: Metadata's part about the cluster, without topics (KIP-700).
+"""DescribeCluster (60). Versions 0-1: what Metadata says about the cluster, without topics
+(KIP-700).
 
 Left out: authorized operations (never computed).
 """

@@ -32,7 +32,7 @@ Space = tuple[int, int]
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Describes each directory once the sizes of the volumes are known."""
+    """Describes each directory as soon as the sizes of the volumes are known."""
     request = exchange.decode(DescribeLogDirsRequest)
     wanted = None
     if request.topics is not None:

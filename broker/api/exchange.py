@@ -15,7 +15,9 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""Bodies of at least this length are sent without a copy, after their header."""
+"""Bodies of at least this length are not copied behind their header, but sent as a piece of their
+own.
+"""
 
 _NOTHING: Final = memoryview(b"")
 R = TypeVar("R", bound=Request)

@@ -94,13 +94,14 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:
-        # If a partition is named twice, it is read once, by its last entry, as in Kafka. This
-        # bounds the work.
+        # If a request names a partition twice, only the partition's last entry counts, as in Kafka.
+        # So the work is bounded.
         wanted = {(each.topic, each.partition): each for each in request.wanted}
         if len(wanted) < len(request.wanted):
             request = request._replace(wanted=list(wanted.values()))
     if request.session_id and request.session_epoch > 0:
-        # The session is not one of ours: the client begins again without one.
+        # This broker has no fetch sessions. On this error, the client begins again without a
+        # session.
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         exchange.send(
             write_response(exchange.correlation_id, exchange.version, (), error_code=code)

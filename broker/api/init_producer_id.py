@@ -4,8 +4,8 @@ Every request gets a new id with epoch 0, even if it names the id that the produ
 new id is always correct, and there are plenty of ids. While the broker has no id to give, the
 answer is COORDINATOR_LOAD_IN_PROGRESS, on which clients try again.
 
-Left out: transactions. A transactional id is refused with a final error, so that its client does
-not wait.
+Left out: transactions. A request with a transactional id is refused with a final error, so that the
+client does not wait.
 """
 
 from __future__ import annotations

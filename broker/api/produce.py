@@ -2,12 +2,12 @@
 
     acks 0    no answer; on an error the connection is closed, so that the client learns of it
     acks 1    answered when the batch is written, at the end of the loop turn
-    acks -1   answered when the high watermark has passed it: every in-sync replica has flushed it
+    acks -1   answered when the high watermark has passed the batch: each in-sync replica flushed it
 
 A duplicate (KIP-98) is answered with the offset of its original, whatever acks the request has. The
-answer comes once the high watermark has passed the original, because until then the original could
-be lost in a crash. ApiVersions offers Produce from version 0, because otherwise librdkafka before
-2.11.1 sends uncompressed (KAFKA-18659).
+answer comes as soon as the high watermark has passed the original. Before that, a crash could lose
+the original. ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1
+sends uncompressed (KAFKA-18659).
 
 This is the general path. A good request that is like an earlier one takes a shorter path,
 `skidway.broker.api.produce_run`.
@@ -93,7 +93,9 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if each batch's high watermark has passed the batch, or can no longer pass it."""
+        """Answers if, for each batch, the high watermark of the batch's partition has passed the
+        batch or can no longer do so.
+        """
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
@@ -104,7 +106,7 @@ class DelayedProduce:
         return True
 
     def expire(self) -> None:
-        """Answers now: REQUEST_TIMED_OUT where the watermark has not passed the batch."""
+        """Answers now; says REQUEST_TIMED_OUT for each batch that the watermark has not passed."""
         self._answer()
 
     def abandon(self) -> None:

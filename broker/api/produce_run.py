@@ -2,9 +2,9 @@
 together.
 
 A run takes requests for one loop turn at most, and ends at the first request that is not like the
-others. It holds one place in the connection's queue for all its answers, and sends them together at
-the end of the turn. With acks=all it sends them when the high watermark has passed all its batches,
-which are flushed together.
+others. A run holds one place in the connection's queue for all its answers, and sends the answers
+together at the end of the turn. With acks=all, the batches of a run are flushed together, and the
+answers are sent when the high watermark has passed all these batches.
 
 Some requests cannot simply be appended: the batch is to be refused or is a duplicate, or the log
 cannot be written. Other requests need a different answer: one that contains the time of appending,
@@ -83,7 +83,7 @@ class Run:
             self._send([_when_written(broker, part) for part in self._parts])
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if the high watermark has passed all batches, or can no longer do so."""
+        """Answers if the high watermark has passed all batches, or can no longer pass them all."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
             return False
@@ -91,7 +91,7 @@ class Run:
         return True
 
     def expire(self) -> None:
-        """Answers now: REQUEST_TIMED_OUT where the watermark has not passed the batch."""
+        """Answers now; says REQUEST_TIMED_OUT for each batch that the watermark has not passed."""
         if not self._connection.closed:
             self._send([self._at_watermark(part) for part in self._parts])
 

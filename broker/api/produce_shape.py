@@ -1,10 +1,10 @@
-"""The shape of a producer's requests: everything except correlation id and records, because the
-rest is the same in all these requests.
+"""The shape of a producer's requests: what all of them have in common. Only their correlation ids
+and records differ.
 
 For each connection and partition, the bytes before the records are parsed once, and later requests
-are compared with them. The bytes around the offsets of the answer are encoded once. A request that
-differs in more than correlation id and records takes the general path. Only requests with one batch
-have a shape, because only many small requests need this speed::
+are compared with them. The bytes of the answer before and after its offsets are encoded once. A
+request that differs in more than correlation id and records takes the general path. Only requests
+with one batch have a shape, because only many small requests need this speed::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -24,7 +24,9 @@ SHAPES_MAX: Final = 64
 learned again.
 """
 PREFIX_BYTES_MAX: Final = 1024
-"""A longer prefix is not worth its memory. It can be long, because a client may have any name."""
+"""A longer prefix is not worth its memory. A prefix can be long, because a client may have any
+name.
+"""
 
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
@@ -37,8 +39,8 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """A request without its correlation id and records; and the answer that it gets on success,
-    without the offsets.
+    """A request without its correlation id and records; and the answer to the request on success,
+    without the answer's offsets.
     """
 
     __slots__ = (
@@ -83,7 +85,7 @@ class Shape:
         return frame[start:end]
 
     def answer(self, correlation_id: int, base_offset: int) -> bytes:
-        """The frame of the answer which says that the records were stored from `base_offset` on."""
+        """The frame of the answer. It says that the records were stored from `base_offset` on."""
         size, middle, between, rest = self._answer_parts
         form = self._answer_form
         if not self._has_log_start:
@@ -134,7 +136,8 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # Includes the size behind the prefix: a shorter frame cannot have this shape.
+        # The key is the length of a frame up to the end of the size, which follows the prefix. A
+        # shorter frame cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 

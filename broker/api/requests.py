@@ -18,8 +18,9 @@ from skidway.kafka.protocol.frames import read_request_header
 REQUEST_COST: Final = 20
 """The cost of a request outside of its handler, in microseconds: receiving, writing, answering."""
 ALIKE_COST: Final = REQUEST_COST + 5
-"""The cost of a request on the shorter path. It is not measured: all these requests cost the same,
-and reading the clock would cost a part of it."""
+"""The cost of a request on the shorter path. This cost is not measured, because all these requests
+cost the same, and reading the clock would add to the cost.
+"""
 
 
 class Requests:

@@ -8,7 +8,7 @@
     /config/topics/<topic>                     {"version": 1, "config": {...}}
     /admin/delete_topics/<topic>               the topic is being deleted
     /consumers/<group>/...                     committed offsets, generations: see `consumers`
-    /controller                                ephemeral: the broker that clients send topics to
+    /controller                                ephemeral: clients ask this broker to create topics
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 
     documents     paths and contents
@@ -24,7 +24,7 @@
 
 Only the session's thread talks to ZooKeeper, so the loop never waits for it: the loop hands over a
 job, and the session posts the outcome back. While ZooKeeper is away, no job is accepted, and
-requests that need one get an error on which clients try again. The catalog stays unchanged
+requests that need a job get an error on which clients try again. The catalog stays unchanged
 meanwhile, so produce and fetch go on.
 
 Every write is conditional: it creates a node only if the node is absent, or changes it only if it

@@ -37,8 +37,8 @@ def one_answer(asked: Any) -> Any:
 
 
 def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
-    """The answers to a request for each path, in order; if ZooKeeper refuses one, the exception
-    takes its place.
+    """Makes a request for each path. Returns the answers, in order. If ZooKeeper refuses a request,
+    the exception stands in the place of the answer.
 
     Raises kazoo's own error if ZooKeeper does not answer.
     """

@@ -35,7 +35,7 @@ class Committed:
 
 class TopicOffset(NamedTuple):
     """A committed offset and its topic's id. The id is needed because another topic may have the
-    name by now.
+    same name by now.
     """
 
     topic_id: uuid.UUID
@@ -43,7 +43,7 @@ class TopicOffset(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of memory it takes, roughly."""
+        """How many bytes of memory the offset takes, roughly."""
         return OFFSET_BYTES + sys.getsizeof(self.committed.metadata)
 
 

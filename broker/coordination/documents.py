@@ -29,7 +29,7 @@ class DocumentRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration; `directory_id` tells a restarted broker from another one."""
+    """A broker's registration. directory_id: tells a restarted broker from another broker."""
 
     address: BrokerAddress
     directory_id: str

@@ -24,7 +24,9 @@ from skidway.kafka.types import TopicPartition
 WRITTEN_AT_ONCE = 500
 """Offsets in one transaction."""
 WRITTEN_BYTES_AT_ONCE = 256 * 1024
-"""ZooKeeper closes the connection of a request above 1 MB."""
+"""The most bytes in one transaction, because ZooKeeper closes the connection of a request above 1
+MB.
+"""
 _REMEMBERED_MAX = 200_000
 _LISTED_ABOVE = 10
 _ATTEMPTS_MAX = 5
@@ -107,8 +109,8 @@ class Ledger:
         for _ in range(_ATTEMPTS_MAX):
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
-                # The transaction with which a consumer registers writes to the node `ids`. If it
-                # comes at the same time as this transaction, one of the two fails.
+                # A consumer registers in a transaction that writes to the node `ids`. If that
+                # transaction and this transaction come at the same time, one of the two fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -131,8 +133,8 @@ class Ledger:
     def _learn_version(self, client: Any, group: str, path: str) -> None:
         """Reads the version of a group's node again after a refused write.
 
-        There are two possible reasons: others made, changed or removed the node or its parent; or
-        an earlier write of this broker was done and its answer was lost. No other broker
+        The refusal has two possible reasons: others made, changed or removed the node or its
+        parent; or an earlier write of this broker was done and its answer was lost. No other broker
         coordinates the group.
         """
         found = one_answer(client.exists_async(path))
@@ -185,7 +187,7 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """Of the nodes `offsets` and of the nodes above them, returns those that do not exist.
+    """Returns each node that does not exist, among the nodes `offsets` and the nodes above them.
 
     To save requests, all partitions of a group and topic are listed with one request, and so are
     all existing groups.

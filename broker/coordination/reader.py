@@ -50,7 +50,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # the watches of these have fired and will not fire again
+            self._stale.extend(stale)  # these names' watches have fired and will not fire again
             raise
 
     def _read(
@@ -91,7 +91,7 @@ class CatalogReader:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            return self._topics.get(name)  # as it was: a typo must not stop a topic that is served
+            return self._topics.get(name)  # unchanged: a typo must not stop a topic that is served
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:

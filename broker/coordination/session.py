@@ -1,13 +1,13 @@
-"""The session with ZooKeeper: its thread, its jobs, and what happens when it is lost.
+"""The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
 The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs run one after the
 other, so a topic is never created and deleted at the same time. While the session is not connected,
-it accepts no job; the caller learns this at once, not after a timeout. If ZooKeeper falls silent
-during a job, the job ends within the session's timeout, because every wait in
+`submit` accepts no job. The caller learns this at once, not after a timeout. If ZooKeeper falls
+silent during a job, the job ends within the session's timeout, because every wait in
 `skidway.coordination` is bounded.
 
-After a session was lost, and as soon as there is a new session, the broker registers again and
-reads the whole catalog. It repeats both until they succeed.
+If a session was lost, the broker waits for a new session. Then the broker registers again and reads
+the whole catalog, and repeats both until they succeed.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class ZooKeeperSession:
         """
         self._closing.set()
         if self._thread.is_alive():
-            with contextlib.suppress(queue.Full):  # if full, a job will wake the thread
+            with contextlib.suppress(queue.Full):  # the jobs of a full queue wake the thread
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()

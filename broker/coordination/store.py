@@ -88,7 +88,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # this may pass: a moved broker may still have its old session
+            raise SkidwayError(  # this may pass: a moved broker's old session may not be over yet
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -110,8 +110,8 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         found = coordinator.get(path)
         if found is not None:
             return documents.read_controller(path, found.data)
-        # The old controller's session ended between the two calls, so no watch will tell of it.
-        # So claim again; otherwise there is no controller until something else changes.
+        # The old controller's session ended between the two calls, so no watch will report this
+        # end. Claim again, because otherwise there is no controller until something else changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
@@ -239,8 +239,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a marked topic whose partitions are gone. Removes also the offsets that groups have
-    committed in it. Can be done again.
+    """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
+    in the topic. Can be done again.
 
     If the mark is missing, removes nothing: somebody else has finished the deletion, and any topic
     that has the name now is a new one.

@@ -71,7 +71,7 @@ def look(coordinator: Coordinator, group: str) -> Looked:
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
-    """Every group, with its record if there is one. Raises Unreachable."""
+    """Every group, with its record; None if the group has no record. Raises Unreachable."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     with answered(coordinator) as client:
         answers = each_answer(
@@ -106,7 +106,7 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 
 
 def require_unused(coordinator: Coordinator, group: str) -> None:
-    """Raises GroupGone if there is no such group, GroupInUse if a consumer is registered there."""
+    """Raises GroupGone if there is no such group, GroupInUse if it has a registered consumer."""
     with answered(coordinator) as client:
         if one_answer(client.exists_async(group_nodes.group_path(group))) is None:
             raise GroupGone(f"there is no group {group!r}")
@@ -233,7 +233,7 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # deletes nothing while the topic has offsets
+            one_answer(transaction.commit_async())  # deletes no node that has offsets below it
 
 
 def _prune(client: Any, path: str) -> None:

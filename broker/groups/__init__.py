@@ -5,7 +5,7 @@
     outcomes        what the state machine returns: answers, and what to store
     record          a group as it is stored
     roster          who is in a group
-    admission       who may join it
+    admission       who may join a group
     join_window     how long a rebalance waits for members
     group           the state machine: pure, no I/O, no clock
     subscription    the topics in a consumer's metadata

@@ -60,8 +60,8 @@ class GroupAdministration:
         self._session = session
 
     def list(self, reply: Callable[[Sequence[Listed] | ErrorCode], None]) -> None:
-        """Lists the groups in ZooKeeper and in memory; a group in both is listed as it is in
-        memory.
+        """Lists the groups in ZooKeeper and in memory; a group that is in both is listed as it is
+        in memory.
         """
 
         def done(outcome: dict[str, bytes | None] | SkidwayError) -> None:

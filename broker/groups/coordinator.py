@@ -1,7 +1,7 @@
 """The requests of members: join, sync, heartbeat, leave.
 
-One broker coordinates all groups; `coordinator_of` is the place to spread them over several
-brokers.
+One broker coordinates all groups. If groups are to be spread over several brokers, `coordinator_of`
+is the place to change.
 """
 
 from __future__ import annotations
