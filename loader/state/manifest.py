@@ -28,8 +28,8 @@
   Because every partition is listed, the newest manifest is enough to know all positions.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
-- `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the output
-  has the same file already.
+- `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
+  output has the same file already.
 - `side` lists the files of each table after this load, oldest first: a snapshot and the deltas
   after it. If several rows have the same key, the last row is valid (loader/state/tables.py).
 - `audit` has the deltas of the tier HDFS, with the keys (HDFS, producer, epoch, number). The loader

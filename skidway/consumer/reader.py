@@ -21,8 +21,6 @@ from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
-LOOK_AGAIN_S = 0.1
-"""Time between two requests to a ZooKeeper or broker that does not answer."""
 TURN_LEAST_S = 0.01
 
 _log = log.get(__name__)
