@@ -18,7 +18,6 @@ import confluent_kafka
 
 _TYPE_PRODUCER: Final = 0
 _PARTITION: Final = 0
-_CONF_OK: Final = 0
 CHUNK: Final = 10_000
 """Messages passed in one call."""
 

@@ -27,7 +27,7 @@ from skidway.kafka.types import TopicPartition
 
 Reader = tuple[str, TopicPartition]
 """A group and a partition that it reads."""
-Offsets = Mapping[Reader, int]
+
 _log = log.get(__name__)
 
 

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.agent.batches.recipe import Recipe
 from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
 from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
-
-Int64s = npt.NDArray[np.int64]
 
 FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 """The most bytes that a datum has apart from its line, topic, host and path."""

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from skidway.broker.log.sparse_file import TAIL_MAX, Entry, SparseFile
 
-ENTRY_BYTES = 8
-
 
 class OffsetIndex:
     """The entries; until `save` writes them they are only in memory."""

@@ -21,8 +21,6 @@ from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
-TURN_LEAST_S = 0.01
-
 _log = log.get(__name__)
 
 

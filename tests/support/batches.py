@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 from skidway.broker.log.config import LogConfig
@@ -123,6 +122,3 @@ def stored(directory: Path) -> list[tuple[int, int]]:
     for path in sorted(directory.glob("*.log")):
         found += [(h.base_offset, h.count) for _, h in headers(path.read_bytes())]
     return found
-
-
-INT32 = struct.Struct(">i")

@@ -22,7 +22,6 @@ from support.processes import Program
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = ROOT / "deploy" / "ansible"
 WHEELS = ROOT / "dist" / "wheels"
-Inventory = dict[str, Any]
 PLAY_MAX_S = 1500.0
 """The time limit of a playbook in seconds. The longest playbook takes five minutes on a quiet
 machine of two cores."""

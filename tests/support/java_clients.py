@@ -22,7 +22,6 @@ from support import jvm, peers
 from support.processes import WITHIN_S, Program
 
 PRINTED_PORT = re.compile(r"^(\d+)$", re.MULTILINE)
-STRINGS = "org.apache.kafka.common.serialization.String"
 BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 

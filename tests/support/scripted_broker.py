@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from skidway.kafka.batch import BatchHeader, headers, read_header, stamp
+from skidway.kafka.batch import BatchHeader, read_header, stamp
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import (
     api_versions,
@@ -287,8 +287,3 @@ def scripted(topics: dict[str, int]) -> Iterator[ScriptedBroker]:
         yield broker
     finally:
         broker.stop()
-
-
-def numbers_in(log: PartitionLog) -> list[int]:
-    """The base offsets of the log's batches."""
-    return [header.base_offset for raw in log.batches for _, header in headers(raw)]

@@ -9,7 +9,6 @@ import pytest
 from kazoo.client import KazooClient
 
 from skidway.kafka.client import Client, ConfigChanges, NewTopic
-from skidway.kafka.types import TopicPartition
 from support.batches import sized
 from support.brokers import SkidwayBroker
 from support.processes import eventually
@@ -17,7 +16,6 @@ from support.promises import promise
 from support.raw_client import RawClient
 
 pytestmark = pytest.mark.conformance
-TP = TopicPartition("logs", 0)
 PATH = "/consumers/load/offsets/logs/0"
 CHECKS = "skidway_broker_retention_checks_total"
 LOST = "skidway_broker_retention_hold_lost_records_total"

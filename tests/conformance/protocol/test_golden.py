@@ -70,7 +70,6 @@ HOT = {
     CLASSES["FetchResponse"]: fetch_response.parse_response,
 }
 
-OF_HOT_PATHS = [case for case in GOLDEN if type(case.message) in HOT]
 every = pytest.mark.parametrize("case", GOLDEN, ids=name_of)
 
 

@@ -13,7 +13,6 @@ _INBOUND = "tests/unit/broker/network/test_inbound.py"
 _SHARES = "tests/unit/broker/network/test_shares.py"
 _IDS = "tests/unit/broker/coordination/test_producer_ids.py"
 _BLOCKS = "tests/unit/broker/coordination/test_session.py"
-_TRAPS = "tests/conformance/broker/test_trap_details.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # producer ids are never used twice

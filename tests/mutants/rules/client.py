@@ -10,7 +10,6 @@ _FETCHING = "tests/unit/skidway/kafka/client/test_fetching.py"
 _INTERRUPTIONS = "tests/unit/skidway/kafka/client/test_interruptions.py"
 _METADATA = "tests/unit/skidway/kafka/client/test_metadata.py"
 _BINDING = "tests/unit/skidway/kafka/client/test_producer_binding.py"
-_SESSION = "tests/unit/skidway/kafka/client/test_session.py"
 _BATCH = "tests/unit/skidway/kafka/test_batch.py"
 _PARTITIONING = "tests/unit/skidway/kafka/test_partitioning.py"
 

@@ -13,7 +13,6 @@ from skidway.coordination import check_connect
 from skidway.kafka.client.cluster import parse_bootstrap
 
 CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None, "offline": {"mirrors": ["dc1", "dc2"]}}
-SERVERS = {"dc1": "b1:9092", "dc2": "b2:9092", "offline": "b3:9092"}
 
 
 def host(name: str, **variables: Any) -> dict[str, Any]:

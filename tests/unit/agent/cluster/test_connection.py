@@ -19,7 +19,6 @@ from support.memory_kafka import MemoryClient, MemoryCluster
 from support.promises import promise
 
 CLUSTER = Cluster("main", "memory")
-LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:

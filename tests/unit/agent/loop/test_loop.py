@@ -26,14 +26,12 @@ from skidway.audit.topic.messages import (
     Seal,
 )
 from skidway.errors import StateRefused
-from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
 from support.fold import Fold
 from support.promises import promise
 
 A = "/log/a.log"
-FIRST = TopicPartition("logs", 0)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ what stops a partition."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
 HERE = TopicPartition("dc1.logs", 0)
-World = Callable[..., MirrorWorld]
 
 
 @pytest.fixture

@@ -1,0 +1,65 @@
+"""No name of a module is dead: what nothing uses is deleted."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("agent", "broker", "skidway", "loader", "schemas", "audit", "deploy", "bench", "tests")
+FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "MUTANTS", "API"}
+"""Names that pytest, the mutants' runner and the broker look up in every module."""
+FOUND_BY_PREFIX = "test|Test|pytest_|register_"
+"""Beginnings of names that pytest and the command line look up."""
+
+
+def test_every_name_of_a_module_is_used() -> None:
+    """Each constant of a module is used in the module or imported elsewhere, and each function and
+    class is named in a second place."""
+    words = {path: Counter(re.findall(r"\w+", path.read_text())) for path in _files()}
+    modules = {path: ast.parse(path.read_text()) for path in words}
+    everywhere = sum(words.values(), Counter[str]())
+    imported = Counter(name for each in modules.values() for name in _taken_from_modules(each))
+    dead = []
+    for path, own in words.items():
+        for name, is_constant in _names(modules[path]):
+            elsewhere = imported[name] if is_constant else everywhere[name] - own[name]
+            if own[name] == 1 and not elsewhere and name not in FOUND_BY_NAME:
+                dead.append(f"{path.relative_to(ROOT)}: {name}")
+    assert dead == []
+
+
+def _files() -> Iterator[Path]:
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            if not any(part.is_symlink() for part in path.parents):
+                yield path
+    yield ROOT / "pyspark_skidway.py"
+
+
+def _names(module: ast.Module) -> Iterator[tuple[str, bool]]:
+    """The names that a module defines, and whether each is a constant. Leaves out functions that
+    pytest calls or that a decorator registers, and test classes."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not node.decorator_list and not re.match(FOUND_BY_PREFIX, node.name):
+                yield node.name, False
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and not target.id.startswith("__"):
+                    yield target.id, True
+
+
+def _taken_from_modules(module: ast.Module) -> Iterator[str]:
+    """The names that a module imports from others, or reads as their attributes."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.rpartition(".")[2]  # what a test replaces, or an entry point names
