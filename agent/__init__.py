@@ -26,7 +26,7 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
   uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
-  with these bytes, it ends the file id and gives the file a new one.
+  with this sequence, it ends the file id and gives the file a new one.
 
 Who owns what. One thread does all the work. The threads of watchdog and of the metrics endpoint
 only hand values to it, or read its values. Each mutable state has one owner:
@@ -77,6 +77,6 @@ Reading order, low to high:
     accounts       what the audit is told
     loop           the turn that does all of it
     program        the loop with everything around it
-    validation     tries the settings, and lines of their files
+    validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`
 """

@@ -132,8 +132,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, these are the lost bytes in its file's
-    tally: a file has at most one such range.
+    """The known bytes of a range. If the range has no end, its known bytes are the lost bytes in
+    the tally of the file: a file has at most one range without an end.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -163,8 +163,8 @@ def state_has_room() -> None:
 
 
 def brokers_silent(partitions: Sequence[str]) -> None:
-    """The leaders of these partitions acknowledge nothing. If there are none, all
-    leaders acknowledge again.
+    """The leaders of these partitions acknowledge nothing. If no partitions are given, all leaders
+    acknowledge again.
     """
     if partitions:
         shown = list(partitions[:NAMES_MAX])

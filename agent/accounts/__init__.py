@@ -1,6 +1,6 @@
 """What the agent says about itself on the audit topic, and when.
 
-    mail            the durable outbox: a message becomes durable with the progress it reports
+    mail            the durable outbox; a message is in the transaction of the progress it reports
     announcements   what a file id stands for, and when it is closed
     register        file ids announced, announced again, closed
     deltas          counts of what the checkpoint passed, and declared losses, numbered

@@ -55,8 +55,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts that the state kept. If the state's bucket size is not that of
-        the settings, first puts those counts into deltas of their own.
+        """Takes over the counts that the state kept. If the state used another bucket size than the
+        settings, first puts the kept counts into separate deltas.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -81,7 +81,7 @@ class Accounts:
         self.leaving.committed()
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """Adds counts of records that the checkpoint of this transaction passed."""
+        """Adds counts of records that the checkpoint passed in this transaction."""
         self._deltas.passed(counts, changes)
 
     # --- losses ---------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Accounts:
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
-            return  # it was declared already, perhaps by an earlier process
+            return  # the range was declared already, perhaps by an earlier process
         self._declared.add(declared)
         events.set_apart(range_, lines)
         loss = Loss(
@@ -180,7 +180,9 @@ class Accounts:
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """Sends a heartbeat if no delta or seal was numbered after `number` for a while."""
+        """Sends a heartbeat if no delta or seal has got a number above `number` during a whole
+        heartbeat interval.
+        """
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
         elif now >= self._life_at:
@@ -207,8 +209,8 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position each topic's files must be settled before its seal is sent. If
-        a topic has an earlier note and its seal is not sent yet, the earlier note is kept.
+        """Notes up to which position each topic's files must be settled before the topic's seal is
+        sent. If a topic has an earlier note whose seal is not sent yet, the earlier note is kept.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -222,8 +224,8 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """Checks for each topic with a last word whether its files have more bytes to read, and
-        whether they may be other files than those that were read.
+        """Checks for each topic with a last word whether the topic's files have more bytes to read,
+        and whether any of these files may differ from the file that was read.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -262,8 +264,8 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Tells the audit once of each topic that the agent has but cannot seal. Otherwise the
-        audit would not know these topics, and would believe that the host has sealed all its
+        """Names to the audit, once, each topic that the agent has but cannot seal. Otherwise the
+        audit would not know of such topics, and would believe that the host has sealed all its
         topics.
         """
         held = [

@@ -58,7 +58,7 @@ class Deltas:
         return not len(self._counts) and not self._losses
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
-        """Adds counts of records that the checkpoint of this transaction passed."""
+        """Adds counts of records that the checkpoint passed in this transaction."""
         touched: dict[BucketKey, None] = {}
         for each in counts:
             for key, sums in each.items():

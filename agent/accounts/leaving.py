@@ -1,4 +1,4 @@
-"""Leaving for good: the agent's last word on each topic, and what prevents it.
+"""Leaving for good: the agent's last word on each topic, and what prevents a last word.
 
     look       as for every seal: note W and `at`, scan the patterns, note how long each file is
     at rest    if all these bytes are settled at that look, nothing of the topic is under way: this
@@ -70,14 +70,14 @@ class Leaving:
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Checks by a new note whether a topic is still at rest, or has new bytes."""
+        """Decides, from a new note, whether a topic is still at rest or has new bytes."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
-        """Notes that a topic is not at rest: the agent reads it on, and takes its last word back if
-        it has said one.
+        """Notes that a topic is not at rest: the agent goes on reading the topic, and takes the
+        topic's last word back if that word was said.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)

@@ -1,4 +1,4 @@
-"""The outbox of audit messages: staged with a transaction, published after it, then forgotten."""
+"""The outbox: an audit message is staged with a transaction, then published, then forgotten."""
 
 from __future__ import annotations
 

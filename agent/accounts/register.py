@@ -1,4 +1,4 @@
-"""The register of file ids: each is announced before its first record, and closed at its end."""
+"""The register: each file id is announced before its first record, and closed at its end."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Notes which announcements have reached the cluster; their files may be read from now
-        on."""
+        """Notes which announcements have reached the cluster; the files of these announcements may
+        be read from then on.
+        """
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None
             if tracked is not None and not tracked.announced:

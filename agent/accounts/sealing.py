@@ -6,7 +6,7 @@
 
 This wall time, W, is noted before the files are looked at. So every line that lay in a file at W is
 among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and the
-reports name it. Filtered, rejected and lost bytes do not hold a seal back.
+reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def note(
 ) -> Noted:
     """Notes how far each file of a topic must be settled.
 
-    files: the topic's files, each with the position up to which it may be read, or None. doubts:
-    how often a file of the topic turned out to differ from what was read of it.
+    files: the topic's files, each with the position up to which it may be read, or None if there is
+    no limit. doubts: how often a file of the topic turned out to differ from what was read of it.
     """
     targets = {}
     for tracked, limit in files:
@@ -60,7 +60,8 @@ def note(
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled. The caller has to know whether they are in deltas.
+    """Whether all noted bytes are settled. The caller has to know whether these bytes are in
+    deltas.
 
     A file that is not verified may be another file than the one that was read, so its bytes do not
     count as settled.

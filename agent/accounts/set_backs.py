@@ -28,12 +28,12 @@ class SetBacks:
         self._last_ms = now_ms
 
     def noted(self, topic: str) -> None:
-        """Remembers that the agent notes file sizes for a seal of the topic now."""
+        """Called when the agent notes file sizes for a seal of the topic."""
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
         """Notes that the topic's seal is sent. The seal vouches for all lines that were written
-        before the call of `noted` for it.
+        before the seal's call of `noted`.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)

@@ -1,4 +1,4 @@
-"""From intents and their bytes to record batches: a pure function of both and of the recipe.
+"""From intents and their bytes to record batches: a pure function of intents, bytes and recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
@@ -344,7 +344,9 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """`parsed` numbers only the lines that fit. Returns it with row numbers among all lines."""
+    """Returns `parsed` with other row numbers: they count all lines, and not only those at
+    `places`.
+    """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 

@@ -1,6 +1,6 @@
-"""A recipe is everything besides the bytes that decides which records a file becomes.
+"""Recipes. A file's bytes and its recipe together decide which records the file becomes.
 
-It consists of settings, schemas, topics and versions of code. An intent names its recipe by
+A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by
 fingerprint; the state keeps the recipe as long as an intent needs it. So a range that was promised
 under yesterday's settings is sent again under yesterday's settings, to the partitions that the
 topic had yesterday, with yesterday's size limit.
@@ -35,8 +35,8 @@ from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
 PRESS_VERSION: Final = 1
-"""Increase this version when a change to Skidway's own code gives the same line under the same
-recipe a different record (topic, partition, key, time or value).
+"""Increase this version when a change to Skidway's own code changes the record (topic, partition,
+key, time or value) that a line becomes under the same recipe.
 tests/unit/agent/batches/test_recipe.py checks this with known lines and their records.
 """
 
@@ -124,12 +124,12 @@ def program_of(parser: str, timezone: str | None) -> str:
     """The versions of all code that decides which record a line becomes. If an intent has other
     versions, its records cannot be made again: the agent asks the brokers which of them arrived.
 
-    timezone: the zone of times that name no zone; None if no times are parsed. These parts are left
-    out because they do not change a record: the compression library and `compression.type` (the
-    bytes of a batch, not its records), NumPy (integers only: positions, times, hashes), the Avro
-    libraries (a value has one encoding, except for the blocks of arrays and maps, which
-    schemas/codec/writing.py makes), google-crc32c (one polynomial), and Skidway's own version (its
-    framing and pressing have version numbers of their own).
+    timezone: the zone of times that name no zone; None if no times are parsed. The following parts
+    are left out, because they do not change a record: the compression library and
+    `compression.type` (the bytes of a batch, not its records), NumPy (integers only: positions,
+    times, hashes), the Avro libraries (a value has one encoding, except for the blocks of arrays
+    and maps, which schemas/codec/writing.py makes), google-crc32c (one polynomial), and Skidway's
+    own version (its framing and pressing have version numbers of their own).
     """
     names = [program_version()]
     if parser == "json":
@@ -172,8 +172,8 @@ _version = cache(version)
 
 @cache
 def _zone_rules(name: str) -> str:
-    """A text that differs if a zone's rules differ. A process makes it once, because Python loads a
-    zone once.
+    """A text that identifies a zone's rules: other rules have another text. A process makes the
+    text once, because Python loads a zone once.
     """
     for folder in zoneinfo.TZPATH:
         try:

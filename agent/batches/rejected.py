@@ -23,7 +23,7 @@ FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """One line that does not fit. first, length: as in its origin."""
+    """One line that does not fit. first, length: as in the origin of the line's record."""
 
     reason: str
     detail: str

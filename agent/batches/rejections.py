@@ -60,7 +60,7 @@ class _Topic:
 
 class Rejections:
     """Owns the counts. share_max: too_many() returns the topics whose share of rejected lines is
-    greater than this.
+    greater than `share_max`.
     """
 
     def __init__(self, share_max: float) -> None:

@@ -52,7 +52,8 @@ class Topics:
                 self._put(source.topic, TopicState(source.topic_id, None), changes)
 
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
-        """The data topics to seal, each with its own audit source and that of its rejected topic.
+        """The data topics to seal. Each comes with two audit sources: its own, and the one of its
+        rejected topic.
 
         The data topics include those whose source was taken out of the settings. The agent reads no
         files for these topics any more, and has declared what was unread. So nobody needs to wait
@@ -72,7 +73,7 @@ class Topics:
         self._put(topic, TopicState(topic_id, until_ms), changes)
 
     def sealed_until(self, topic: str) -> int | None:
-        """The wall time (ms) up to which the topic is sealed; None if it never was."""
+        """The wall time (ms) up to which the topic is sealed; None if it has no seal."""
         known = self._known.get(topic)
         return None if known is None else known.sealed_until
 

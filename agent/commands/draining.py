@@ -4,8 +4,8 @@ to the audit.
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
 The command works like the running agent, but ends by itself: when every topic has its last word
-(`accounts.leaving`), or when its time is over. If the time is over, it first settles the batches
-that it has sent.
+(`accounts.leaving`), or when its time is over. If the time is over, the command first settles the
+batches that it has sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something on the host is not delivered, so its topics have no last word."""
+    """Something on the host is not delivered, so the topics concerned have no last word."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
@@ -36,7 +36,7 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     for the operator.
 
     Raises NotDrained or Unreachable if the time is too short, ConfigurationRefused if the settings
-    do not let it read all that lies in the files, and StateRefused.
+    do not let this command read all that lies in the files, and StateRefused.
     """
     if settings.read_until is not None:
         raise ConfigurationRefused(
@@ -76,7 +76,7 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
     """The sentence for the operator if all is drained. Otherwise raises NotDrained, with a text
-    that says what this means for the audit.
+    that says what is missing for the audit.
     """
     if drained.full_reason is not None:
         raise NotDrained(
@@ -130,7 +130,7 @@ def _time(time_ms: int) -> str:
 
 def _is_ours(directory: Path) -> bool:
     """Whether the directory has a state. Raises StateRefused if the state belongs to another user:
-    the agent could no longer read what this process would write into it.
+    the agent could no longer read what this process would write into that state.
     """
     path = directory / DATABASE
     try:

@@ -1,5 +1,6 @@
-"""The ledger says what became of every byte of every file; it is read from the state while the
-agent runs. With `adopt` and `give_up` an operator changes the state of an agent that is stopped.
+"""The ledger says what became of every byte of every file. The ledger is read from the state and
+can be read while the agent runs. With `adopt` and `give_up` an operator changes the state of an
+agent that is stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -170,9 +171,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe leads to a topic, so that none of them is replayed; returns
-    them. If the topic was not made again, the agent later asks the brokers which of their records
-    arrived. It sends the missing ones by the present settings of their files.
+    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of them
+    is replayed. If the topic was not made again, the agent later asks the brokers which records of
+    these intents arrived, and sends the missing records by the present settings of the intents'
+    files.
     """
     recipes = state.recipes()
     found = []

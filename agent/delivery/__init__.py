@@ -7,7 +7,7 @@
     inquiry     promises that cannot be sent again: read back, then acknowledged, sent or set apart
     refused     records that a broker refuses: read back, then counted or set apart
     search      one reading of the partitions' logs, from their floors on
-    read_back   where an intent's records can lie, what was found, and its parts; pure
+    read_back   where an intent's records can lie, which were found, the intent's parts; pure
     progress    which flights the checkpoint passes; offsets and floors of partitions
     logs        the logs of the brokers, fetched to be read back
     silences    partitions whose leader says nothing

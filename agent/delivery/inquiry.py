@@ -1,9 +1,9 @@
 """Handles intents that cannot be sent again as they were: finds out which of their records the
 brokers have, then decides what is done with the others.
 
-    asked  -> search     which of their records the brokers have (search has the rules of waiting)
+    asked  -> search     which of the records the brokers have (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
-    arrived              counted and passed like what was acknowledged
+    arrived              counted and passed like acknowledged records
     missing, bytes here  sent under a new intent by the present program, with the same settings and
                          time of reading. So each record gets the partition and bucket that it
                          would have had, and readers drop a late copy of it as a repeat
@@ -73,8 +73,8 @@ TURN_INTENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An intent whose records are looked for. recipe: the recipe by which it was sent. If that
-    recipe is unknown, the present recipe of its file; None if the topic is gone.
+    """An intent whose records are looked for. recipe: the recipe by which the intent was sent. If
+    that recipe is unknown, the present recipe of the intent's file; None if the topic is gone.
     """
 
     intent: Intent
@@ -146,7 +146,7 @@ class Inquiry:
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
         """Takes over an intent that is not replayed. The intents of a file must come in the order
-        of its bytes.
+        of the file's bytes.
         """
         if recipe is not None:
             places = reach(recipe, intent)
@@ -222,7 +222,7 @@ class Inquiry:
 
     def _make_way(self, unreadable: set[int]) -> None:
         """If only unreadable files are left in this search, begins a search for other files. The
-        unreadable files are tried again after that. A file's intents stay in their order.
+        unreadable files are tried again after that search. A file's intents stay in their order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
@@ -245,8 +245,8 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now. None if its topic has another id than the one
-        that was announced, or if the topic has no id and so cannot be compared.
+        """The recipe by which the file is sent now. None if the present id of the file's topic
+        differs from the announced id, or is missing and so cannot be compared.
         """
         if tracked.source is None:
             return None
@@ -380,9 +380,7 @@ class Inquiry:
         return Reading(intent, data, tracked.birth.host, tracked.birth.path)
 
     def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
-        """The positions of those records that readers of the logs would drop, because they would
-        take them for repeats.
-        """
+        """The positions of the records that readers of the logs would take for repeats and drop."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
@@ -466,7 +464,7 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the read position over a part; returns the checkpoint at its end."""
+    """Moves the read position over a part; returns the checkpoint at the part's end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

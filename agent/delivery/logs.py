@@ -32,7 +32,7 @@ class FetchedLogs:
         self._asking = asking
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads these partitions from these offsets on, and no others."""
+        """Reads the partitions in `floors`, and no others, each from its floor on."""
         self.end()
         for tp, floor in floors.items():
             self._fetcher.seek(tp, floor)
@@ -71,7 +71,7 @@ class FetchedLogs:
             self._fetcher.remove(tp)
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:
-        self._fetcher.remove(tp)  # forgets its watermark and any answer under way
+        self._fetcher.remove(tp)  # forgets the watermark and any answer under way
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:

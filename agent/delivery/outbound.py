@@ -3,10 +3,10 @@ took them back, halved if a broker refused them, and settled when acknowledged.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused for good, and the later batches that the producer took back
-because of it. A refused batch is halved until the refused record is alone. The record's flight
-waits until it is known whether the record arrived (agent.delivery.refused). All other records are
-sent again in their order. All copies of a record are the same. So for readers that count by origin
-it makes no difference how records are divided into batches.
+because of the refusal. A refused batch is halved until the refused record is alone. The record's
+flight waits until it is known whether the record arrived (agent.delivery.refused). All other
+records are sent again in their order. All copies of a record are the same. So for readers that
+count by origin it makes no difference how records are divided into batches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """What the agent needs of a producer; tests and models have their own."""
+    """What the agent needs of a producer; tests and models have sinks of their own."""
 
     @property
     def has_room(self) -> bool:

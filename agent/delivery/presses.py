@@ -132,8 +132,8 @@ class Presses:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Groups neighbours that are pressed together: those with the same recipe and moment of
-    reading. Over-long lines stay alone.
+    """Groups neighbouring readings that have the same recipe and moment of reading: each group is
+    pressed together. Over-long lines stay alone.
     """
     group: list[Taken] = []
     for one in taken:

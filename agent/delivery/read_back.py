@@ -1,7 +1,7 @@
 """What the brokers have of intents that cannot be sent again as they were. Pure.
 
-    intents -> reach   the partitions in which their records can lie
-    rows    -> Found   what lies there
+    intents -> reach   the partitions in which records of the intents can lie
+    rows    -> Found   the records that lie in these partitions
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
     missing -> split   what can be sent, and what readers would drop
 
@@ -100,7 +100,7 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions in which an intent's records can lie, if it was sent by this recipe."""
+    """The partitions in which records of the intent can lie, if this recipe made them."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -141,7 +141,7 @@ class Marks:
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
-        """The mark of a file in a partition; 0 if it has none."""
+        """The mark of a file in a partition; 0 if there is no mark."""
         return self._tops.get((file, tp), 0)
 
     def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
@@ -154,8 +154,8 @@ class Marks:
 
 
 class Found:
-    """Owns the records of the wanted bytes that were found so far. Its memory grows with their
-    number.
+    """Owns the records of the wanted bytes that were found so far. The memory that this object uses
+    grows with the number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
@@ -173,7 +173,7 @@ class Found:
         self.marks = Marks()
         self.bytes = 0
         self.news: Counter[int] = Counter()
-        """By file: how often records of it were found."""
+        """By file: how often records of the file were found."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""
@@ -261,7 +261,7 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome of records that arrived. It is the same as if they had been acknowledged.
+    """The outcome of records that arrived. Acknowledged records would have the same outcome.
 
     sources: the data topic and its rejected topic.
     """

@@ -12,12 +12,12 @@ agent started. A record counts as found if readers of the log keep it. Readers d
 lies after later records of its file. Such a record comes from an attempt that was under way for
 long.
 
-Meanwhile the record's intent waits. The records after the refused one wait only for the
-transaction that marks this intent. Without the mark, the agent would send the refused record again
-after a crash. The record would then lie after the later ones, and readers would drop it. A lost or
-uncertain record is declared only in the transaction in which the checkpoint passes the intent.
-If the agent crashes before that transaction, it looks for the record again, may send it again, and
-a broker may take it.
+Until it is known what became of the refused record, the record's intent waits. The records after
+the refused one wait only for the transaction that marks this intent. Without the mark, the agent
+would send the refused record again after a crash. The record would then lie after the later ones,
+and readers would drop it. A lost or uncertain record is declared only in the transaction in which
+the checkpoint passes the intent. If the agent crashes before that transaction, it looks for the
+record again, may send it again, and a broker may take it.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class Refused:
                 self._set_apart(each, Certainty.LOST, "")
 
     def write(self, changes: Changes) -> None:
-        """Marks the intents of refused records. The checkpoint may pass an intent only after
-        that.
+        """Marks the intents of refused records. The checkpoint may pass such an intent only after
+        it is marked.
         """
         self._marking |= self._unmarked
         self._presses.mark_refused(changes, self._unmarked.values())

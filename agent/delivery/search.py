@@ -8,18 +8,18 @@ turn.
 
 While something is missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver what that process had handed
-to it. Producer ids do not keep these bytes out. Without transactions, a broker refuses a
-producer id's old epoch only after the partition has received a batch with the id's next epoch. But
-that batch would be the very one that is looked for, sent again. TCP bounds the wait: the kernel
-tries a socket without a process again 8 times, over at most 103 s (tcp_orphan_retries), then gives
-up. A broker that has taken a request's bytes appends them before it answers later fetches, or dies
-with them. The appended bytes lie below the high watermark as soon as the high watermark reaches the
-end that the log had after the append. So once this process has run for `wait_s`, bytes that the
-previous process sent can no longer arrive. If the search asks for a high watermark after that time,
-all bytes that did arrive lie below it. If these assumptions fail, a batch may arrive still later.
-If the agent has sent its bytes again, the batch repeats records with the same origin, partition and
-time, and every reader drops the batch. If its bytes were declared lost, the audit shows more
-records than were counted.
+to it. Producer ids do not keep these bytes out. Without transactions, a broker refuses a producer
+id's old epoch only after the partition has received a batch with the id's next epoch. But that
+batch of the next epoch would be the wanted batch itself, sent again. TCP bounds the wait: the
+kernel repeats the sending for a socket without a process 8 times, over at most 103 s
+(tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them before
+it answers later fetches, or dies with them. The appended bytes lie below the high watermark as soon
+as the high watermark reaches the end that the log had after the append. So once this process has
+run for `wait_s`, bytes that the previous process sent can no longer arrive. If the search asks for
+a high watermark after that time, all bytes that did arrive lie below it. If these assumptions fail,
+a batch may arrive still later. If the agent has sent the batch's bytes again, the late batch
+repeats records with the same origin, partition and time, and every reader drops the late batch. If
+the batch's bytes were declared lost, the audit shows more records than were counted.
 
 While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
 read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
@@ -53,7 +53,7 @@ class Logs(Protocol):
     """What a search needs of the cluster. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads these partitions from these offsets on, and no others."""
+        """Reads the partitions in `floors`, and no others, each from its floor on."""
         ...
 
     def poll(self) -> Sequence[Rows | Hole]:

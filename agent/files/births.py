@@ -73,7 +73,7 @@ class Births:
         found = sighting.found
         try:
             handle = open_at(self._host, found.real_path, found.key)
-            if handle is None:  # it was renamed after the scan
+            if handle is None:  # the file was renamed after the scan
                 path = self._host.find(os.path.dirname(found.real_path), found.key)
                 handle = None if path is None else open_at(self._host, path, found.key)
             if handle is None:

@@ -1,10 +1,11 @@
 """Copies of logs, which `copytruncate` or a person makes under a name that rotation could give.
 
-A file with such a name is compared with the files that were born at the log's path. It is a copy of
-one of them if it has the bytes that were read of that file. If it is shorter than these bytes, only
-its own first and last bytes are compared. The agent does not read a copy if it reads the original
-at the original's place, or if the copy has no more bytes than were read of the original. If the
-original was truncated before all of it was read, the agent reads the rest from the copy.
+A file with such a name is compared with each original, that is, each file that was born at the
+log's path. It is a copy of the original if it has the bytes that were read of the original. A file
+that is shorter than these bytes is compared only by its own first and last bytes. The agent does
+not read a copy if it reads the original at the original's place, or if the copy has no more bytes
+than were read of the original. If the original was truncated before all of it was read, the agent
+reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Copies:
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> list[TrackedFile]:
-        """The newest file ids that were born at a path (as text), the oldest first."""
+        """The newest file ids that were born at a path (as text), in the order of their births."""
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:

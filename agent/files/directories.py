@@ -1,4 +1,4 @@
-"""Directories. A look through everything lists each of them at most once."""
+"""Directories. A look through everything lists each directory at most once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Directories:
         self._resolved: dict[str, str] = {}
 
     def forget(self) -> None:
-        """Forgets everything. Each look begins with this, because files may have moved."""
+        """Forgets everything. Each look begins with this call, because files may have moved."""
         self._names.clear()
         self._by_inode.clear()
         self._resolved.clear()

@@ -116,8 +116,8 @@ class Endings:
     def _stood_still(self, tracked: TrackedFile) -> bool:
         """Whether the file had not changed for so long that nobody can have written more to it
         unseen. If rotation was at work since the last look, other files may have vanished with this
-        one, and the answer is no. If the clock was set, nobody knows how long the file had not
-        changed before that.
+        one, and the answer is no. If the clock was set, nobody knows how long the file had been
+        unchanged before the clock was set.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:

@@ -87,7 +87,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of `name` whose rest consists only of parts that mark a generation."""
+    """Each beginning of `name` after which only parts that mark a generation follow."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

@@ -38,7 +38,7 @@ class Handles:
         return self._open.get(file)
 
     def get(self, tracked: TrackedFile) -> Handle:
-        """The file's handle, opened if need be. Raises Moved, or OSError when it is unreadable."""
+        """The file's handle, opened if need be. Raises Moved; OSError if the file is unreadable."""
         handle = self._open.get(tracked.file)
         if handle is not None:
             self._open.move_to_end(tracked.file)
@@ -50,7 +50,7 @@ class Handles:
         if handle is None:
             raise Moved(tracked.location)
         if tracked.birth.born_ns is None:
-            tracked.verified = False  # another file may have got its inode meanwhile
+            tracked.verified = False  # another file may have got this inode meanwhile
         self.keep(tracked.file, handle)
         return handle
 

@@ -1,7 +1,8 @@
 """Decides about the files that lay at a path since the last look: each is read, not read, or
 declared.
 
-`rotations` has the rules, and calls this for each path of a directory that it looks into.
+`rotations` has the rules, and calls `History` for each path of a directory that a look goes
+through.
 """
 
 from __future__ import annotations
@@ -120,9 +121,10 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Judges the files that lay at a meant path, where another file or none lies now.
+        """Judges the files that lay at a meant path. By now another file lies at this path, or no
+        file.
 
-        Returns the newest of those that are read from now on.
+        Returns the newest of the files that are read from now on.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -219,7 +221,7 @@ class History:
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether a generation younger than the newest known file is gone. Generations are numbered
-        from the newest on, so a missing number shows it.
+        from the newest on, so a missing number shows that a generation is gone.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)

@@ -111,8 +111,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file lies; None if it is gone. If the file is not held open, reads its
-        directory once more before it answers None. Raises OSError if the answer cannot be known.
+        """The path where the file lies; None if it is gone. If the file is not held open, this
+        method reads the file's directory once more before it answers None. Raises OSError if the
+        answer cannot be known.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -215,8 +216,8 @@ class KnownFiles:
         file after a truncation.
 
         The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. A truncated file also has other bytes than those that were read. But a copy of
-        its old bytes may lie beside a truncated file.
+        held open. Like that next file, a truncated file has other bytes than those that were read.
+        But a copy of the old bytes may lie beside a truncated file.
         """
         old = self.replaced.get(found.path)
         if old is None:

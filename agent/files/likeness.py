@@ -44,8 +44,8 @@ def compare(
 
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether a file has the bytes that were read of another file; if none were read, whether it
-    has the first bytes of that file.
+    """Whether the file at `path` has the bytes that were read of `old`. If no bytes of `old` were
+    read, whether the file has the first bytes of `old`.
 
     Raises OSError; FileNotFoundError if there is no such file.
     """

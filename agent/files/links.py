@@ -5,7 +5,8 @@ A link may have led to other files in between. For example, `latest.log` led to
 `2026-11-19/app.log`, now leads to `2026-11-21/app.log`, and nobody looked on the 20th. The agent
 looks for such files in the neighbouring directories, under names that differ from both targets'
 names only in numbers, and under the names that rotation gives to files with such names. If the
-targets differ in shape, nobody knows where to look, and the agent declares that.
+names of the two targets differ in more than numbers, nobody knows where to look, and the agent
+declares that.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Links:
         try:
             return [name for name, _ in self._directories.names(directory)]
         except OSError:
-            return []  # it is no directory, or was deleted
+            return []  # the path is no directory, or was deleted
 
     def _below(self, directory: str) -> list[str]:
         return [os.path.join(directory, name) for name in self._names(directory)]

@@ -55,9 +55,9 @@ class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
     lay: what lay at the meant paths. anchors: for meant paths where nothing lay, their newest known
-    files. seen: all that a rotation would change. restless: the later looks during which names
-    came and went. unknown: the inodes of compressed files that may hold known files; nobody could
-    tell yet.
+    files. seen: all that a rotation would change. restless: the later looks during which names came
+    and went. unknown: the inodes of compressed files of which nobody could tell yet whether they
+    hold known files.
     """
 
     changed_ns: int | None = None
@@ -93,9 +93,9 @@ class Look:
 
     since: by topic, the time (ms) that counts as the time of the last look before the agent
     started. before_ms: the time of the last look, if the directory is new in this look. before:
-    what lay at each path, or its anchor. names_here: the names that the patterns found. others:
-    unknown files, by directory. unresolved: paths whose known files may be in compressed files that
-    nobody could look into yet.
+    what lay at each path, or the path's anchor. names_here: the names that the patterns found.
+    others: unknown files, by directory. unresolved: paths whose known files may be in compressed
+    files that nobody could look into yet.
     """
 
     directory: str
@@ -122,15 +122,15 @@ class Look:
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether another file or none lies at a path now, or files may have waited there since
-        before the agent started.
+        """Whether another file, or no file, lies at a path now, or files may have waited there
+        since before the agent started.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file lay there at the last look, so that it was being compressed
-        then.
+        """Whether the plain file lay in the directory at the last look. If so, its compression was
+        still under way at that look.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay

@@ -1,10 +1,11 @@
-"""Known files whose file system is not mounted, for example because the agent started earlier.
+"""Known files whose file system is not mounted, for example because the agent started before the
+mount.
 
 Such files are not gone, and nobody knows what lies beside them. So for the first hour their
 directories count as unreadable. After that hour, missing files count as gone, and the agent
-declares their unread bytes lost. It remembers for longer what it has read of them, because the file
-system may come back with the same files, and these must not be read again. This also covers a file
-system that is unmounted while the agent runs.
+declares their unread bytes lost. It remembers for longer what it has read of such files, because
+the file system may come back with the same files, which must not be read again. The same rules hold
+for a file system that is unmounted while the agent runs.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether another device lies where the file's file system was mounted, so that the file
-        may come back with it.
+        """Whether another device lies where the file's file system was mounted. If so, that file
+        system may come back, and the file with it.
         """
         if tracked.is_deleted:
             return False

@@ -1,4 +1,4 @@
-"""What the tracker tells the loop, which writes it to the state: new file ids, and losses."""
+"""New file ids and losses: the tracker hands them to the loop, which writes them to the state."""
 
 from __future__ import annotations
 

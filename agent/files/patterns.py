@@ -31,7 +31,9 @@ class Pattern:
 
     @property
     def root(self) -> str:
-        """The directory above the first part with a wildcard. The agent watches it for events."""
+        """The directory above the first part with a wildcard. The agent watches this directory for
+        events.
+        """
         parts = self.text.split("/")
         fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
         return "/".join(parts[:fixed]) or "/"

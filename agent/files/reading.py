@@ -71,13 +71,13 @@ class FileReader:
         self._close_rotated_s = close_rotated_s
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
-        self._active: dict[int, float] = {}  # by file: until when it is looked at again
+        self._active: dict[int, float] = {}  # by file: until when turns look at it again
         self._due: dict[int, float] = {}  # by file: when its last line or closure is due
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
     def wake(self, tracked: TrackedFile) -> None:
-        """Has the next turn look at a file: something may have happened to it."""
+        """Makes the next turn look at a file, because something may have happened to the file."""
         self._ready[tracked.file] = tracked
 
     @property
@@ -220,7 +220,7 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # it may have been cut and written anew
+        if is_alike and tail and len(data) > len(tail):  # cut and written anew, perhaps
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)
@@ -229,8 +229,8 @@ class FileReader:
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
         """Notes size and time of change. Returns False if the file was cut. If the time of change
-        is new and the file has not grown, the next look deals with it, because a write sets the
-        time before the size.
+        is new and the file has not grown, the next look deals with the file, because a write sets
+        the time before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"

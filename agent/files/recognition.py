@@ -33,8 +33,8 @@ size.
 
 
 class Recognition:
-    """Decides what a file that lies on the host is. Owns the paths at which another file with the
-    same inode, or a cut file, was found since the last look.
+    """Decides what a file that lies on the host is. Owns the paths at which a cut file, or another
+    file with a known file's inode, was found since the last look.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class Recognition:
             self.see(sighting)
 
     def adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """Whether a compressed file holds a known file; if so, the known file is read there from
-        now on.
+        """Whether a compressed file holds a known file; if so, the known file is read in the
+        compressed file from now on.
         """
         sighting = Sighting(found, index, self._sources[index], self._now, base, may_begin)
         return self._compression.adopt(sighting, self._now_ms)
@@ -249,8 +249,8 @@ class Recognition:
             self._news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def _compare(self, tracked: TrackedFile, sighting: Sighting) -> Answer | None:
-        """Whether a found file is the known file with the same inode; None if it cannot be read
-        now.
+        """Whether a found file is the known file with the same inode; None if the found file cannot
+        be read now.
         """
         found = sighting.found
         same_place = tracked.location == found.real_path or _is_generation(tracked, sighting)
@@ -269,8 +269,8 @@ class Recognition:
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Handles a file that has the inode of a known file and is, or may be, another one. It is
-        read from its first byte.
+        """Handles a file that has the inode of a known file and is, or may be, another one. The
+        found file is read from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
@@ -395,5 +395,5 @@ def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
     if said is None or above != now_above:
         return False
     bases = {name, *(() if before is None else before.bases)}.intersection(said.bases)
-    # `run2.log` is another run, no generation of `run.log`
+    # `run2.log` belongs to another run: it is no generation of `run.log`
     return any(now_name[len(os.path.splitext(base)[0])] in "-_." for base in bases)

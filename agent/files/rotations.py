@@ -22,10 +22,10 @@ gone although generations lie there, or no anchor was known and this look finds 
 Nobody can know whether any were deleted, so the agent declares that it may be so.
 
 A known file of the path may lie under a name that rotation is not known to give, or in another
-directory (strays). Then the agent also reads each file made since the last look whose name contains
-the name of the path, or differs from the known file's name only in digits. If the known file is the
-anchor, all other files made since the last look may also be generations of the path, and the agent
-declares that.
+directory (strays). Then the agent also reads each file that was made since the last look and has a
+fitting name: a name that contains the name of the path, or differs from the known file's name only
+in digits. If the known file is the anchor, all other files made since the last look may also be
+generations of the path, and the agent declares that.
 
 A listing proves nothing if names change while it is read (stillness). When the agent starts, the
 time of the topic's last seal counts as the time of the last look. If the topic has no seal, the
