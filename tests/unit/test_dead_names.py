@@ -21,7 +21,9 @@ def test_every_name_of_a_module_is_used() -> None:
     class is named in a second place."""
     words = {path: Counter(re.findall(r"\w+", path.read_text())) for path in _files()}
     modules = {path: ast.parse(path.read_text()) for path in words}
-    everywhere = sum(words.values(), Counter[str]())
+    everywhere: Counter[str] = Counter()
+    for own in words.values():
+        everywhere.update(own)
     imported = Counter(name for each in modules.values() for name in _taken_from_modules(each))
     dead = []
     for path, own in words.items():

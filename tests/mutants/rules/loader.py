@@ -408,8 +408,8 @@ MUTANTS = (
     Mutant(
         "a load that reads no batch forgets the one below",
         "loader/runs/manifest_draft.py",
-        "    end, below = planned.first, planned.below  #",
-        "    end, below = planned.first, None  #",
+        "    end, below = planned.first, planned.below\n",
+        "    end, below = planned.first, None\n",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below",
