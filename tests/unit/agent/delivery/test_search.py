@@ -18,7 +18,7 @@ AGENT, FILE = 7, 5
 
 
 class Logs:
-    """One partition whose watermark stays the same until it is asked for anew."""
+    """One partition. Its watermark stays the same until the agent asks for the watermark anew."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, int]] = []  # first byte and length
