@@ -134,8 +134,8 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """A drained file grows, becomes unreadable, and is drained again. Then the old last word is
-    taken back, although the new bytes cannot be read."""
+    """After the agent left, a file grows and becomes unreadable. The agent is asked to leave again.
+    Then the old last word is taken back, although the new bytes cannot be read."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()

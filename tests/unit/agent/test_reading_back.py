@@ -202,8 +202,8 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """While one broker is away, some files have all their partitions on other brokers. For these
-    files the agent finds out which records arrived."""
+    """While one broker is away, the agent finds out which records arrived for every file that has
+    no partition on that broker."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)

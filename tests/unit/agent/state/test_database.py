@@ -157,8 +157,8 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 @promise("2 corrupt state")
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
-    """A checksum shows that a value was changed. Otherwise a changed position would skip or double
-    lines."""
+    """A changed value is noticed by its checksum. An unnoticed change of a position would skip or
+    double lines."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
