@@ -97,8 +97,8 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
     """A host is proven when its agent sealed after the end of the bucket and the tiers counted
-    alike. That is so some seconds after the bucket's end, because the audit does not wait here for
-    late lines."""
+    alike. The host can be proven some seconds after the bucket's end, because this proof does not
+    wait for late lines."""
     assert reasons(good()) == ""
 
 
