@@ -71,7 +71,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """If counts are sent rarely, a seal first sends a delta with the counts that it vouches for."""
+    """If counts are sent rarely, the agent sends before each seal a delta with the counts for which
+    the seal vouches."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)

@@ -544,8 +544,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent takes an unread generation for history, and does not read it, only after a look
-    that saw all names. A look during a rotation does not see all names."""
+    """The agent takes an unread generation for history (which is not read) only if it is older than
+    a look that saw all names. A look during a rotation does not see all names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:

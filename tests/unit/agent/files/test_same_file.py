@@ -405,7 +405,7 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
     """The agent waits for each write anew, even if no look saw the file between this write and the
-    one before."""
+    previous write."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):

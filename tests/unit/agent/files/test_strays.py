@@ -50,8 +50,8 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """No look sees two rotations. Each line is still read once if the names of the two generations
-    contain the log's name or resemble each other."""
+    """Two rotations happen between two looks. Each line is still read once if the names of the two
+    generations contain the log's name or resemble each other."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))

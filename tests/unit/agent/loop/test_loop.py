@@ -543,8 +543,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """For a week, and across restarts, the ledger shows the losses of a file that is gone. Then
-    they are forgotten, so that the state does not grow."""
+    """For a week, and across restarts, the ledger shows the losses of a file that is gone. After
+    the week the losses are forgotten, so that the state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)

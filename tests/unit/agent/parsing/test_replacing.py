@@ -106,8 +106,8 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """A recipe with another on_error has another fingerprint. A recipe that was stored without the
-    setting keeps its fingerprint."""
+    """Two recipes that differ only in on_error have different fingerprints. A recipe that was
+    stored without the setting keeps its fingerprint."""
     schema = raw_schema("logs")
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())

@@ -158,7 +158,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """A clock that was set right is no longer reported once a window is over."""
+    """After a clock was set right, it is reported only until a window is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -322,7 +322,7 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports and its clock is far behind, the audit calls the host behind, not silent:
     in its list of hosts, at the gate, in the report and on the page. The host still counts as
-    missed, because its seals are old. Once it stops reporting, it is called silent."""
+    missed, because its seals are old. When the host stops reporting, it is called silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()

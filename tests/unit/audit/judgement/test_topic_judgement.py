@@ -251,8 +251,8 @@ def test_a_retired_host_is_not_waited_for() -> None:
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
     """If a host's clock was set back and its state lost, the new agent is waited for, because it
-    reads old lines again. Once the new agent is silent, the audit does not wait for it any more,
-    because the old agent's state may have replaced the new one's."""
+    reads old lines again. When the new agent becomes silent, the audit does not wait for it any
+    more, because the old agent's state may have replaced the new one's."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
