@@ -65,7 +65,7 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
     """The loss of a truncated file counts as the bytes that were seen, and as no lines. The loss
-    counts once, even if the agent is restarted before a delta has the loss."""
+    counts once, even if the agent is restarted before it puts the loss into a delta."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()

@@ -134,8 +134,8 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """A drained file grows, becomes unreadable, and is drained again. Then the old last word is
-    taken back, although the new bytes cannot be read."""
+    """After the agent left, a file grows and becomes unreadable. The agent is asked to leave again.
+    Then the old last word is taken back, although the new bytes cannot be read."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -152,8 +152,8 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If a file gets other bytes of the same number, the last word is taken back and the new bytes
-    are read."""
+    """If a file gets different bytes and keeps its size, the last word is taken back and the new
+    bytes are read."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):
@@ -171,7 +171,7 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
 
 @promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
-    """An agent that runs again first replaces its last word by an ordinary seal of the same time,
+    """When an agent runs again, it replaces its last word by an ordinary seal of the same time,
     before it reads a new line."""
     world.files.append(A, b"1\n")
     assert drain(world)
@@ -190,8 +190,8 @@ def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World)
 
 
 def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
-    """An agent asked to leave again takes the old last word back in its first transaction, so that
-    after a crash no last word vouches for unread lines."""
+    """If an agent is asked to leave again, it takes the old last word back in its first
+    transaction. So even after a crash no last word vouches for unread lines."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()

@@ -37,7 +37,7 @@ def picky() -> World:
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Once this function is called, another version of the program runs."""
+    """After a call of this function, another version of the program runs."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -105,10 +105,10 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """After a crash the agent looks for records from an offset on, the floor. Records of an intent
-    that were found keep the floor at or below their offsets, even if records of another file are
-    acknowledged at higher offsets. So after another crash the records are found again, and not sent
-    again."""
+    """After a crash the agent looks for records at and after a certain offset, the floor. Records
+    of an intent that were found keep the floor at or below their offsets, even if records of
+    another file are acknowledged at higher offsets. So after another crash the records are found
+    again, and not sent again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -202,8 +202,8 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """While one broker is away, the agent finds out which records arrived for files whose
-    partitions are on other brokers."""
+    """While one broker is away, the agent finds out which records arrived for every file that has
+    no partition on that broker."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
@@ -227,8 +227,9 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """An unreadable file does not hold up other files whose records are searched for after its own.
-    Its lines are sent in order once it can be read."""
+    """While one file is unreadable, the agent goes on with the files that come after it in the
+    search for records. The unreadable file's lines are sent in order as soon as the file can be
+    read."""
     files = [A, B, "/log/c.log"]
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
@@ -311,8 +312,8 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """If an operator gave up records although their topic is the same, they are read back, and
-    found or sent by the current settings."""
+    """If an operator gave up records although their topic was not made again, the agent searches
+    the brokers for them. It sends the records that it does not find, by the current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
@@ -357,8 +358,8 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """The agent searches from offset 0 for the records of intents that a version without floors
-    made."""
+    """If a version without floors made an intent, the agent searches for the records of this intent
+    from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -374,8 +375,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """While records are on their way, a partition without a floor does not get its end as floor,
-    because the records may lie at lower offsets."""
+    """While records are on their way, the end of a partition without a floor does not become its
+    floor, because the records may lie at lower offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

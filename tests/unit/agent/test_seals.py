@@ -71,7 +71,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """If counts are sent rarely, a seal first sends a delta with the counts that it vouches for."""
+    """If counts are sent rarely, the agent sends before each seal a delta with the counts for which
+    the seal vouches."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -90,8 +91,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If a file gets other bytes of the same number before W, its noted size is void, because only
-    the old bytes were acknowledged."""
+    """If a file gets different bytes and keeps its size before W, its noted size is void, because
+    only the old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)

@@ -266,9 +266,9 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
     """A refused record counts as found if the log holds a record with the same agent, file and
-    range, and no record of later lines lies before it. If a part of the log has expired, the
-    refused record counts as found even behind later lines, because it may repeat an expired copy.
-    """
+    range, and holds no record of the file's later lines before that record. If a part of the log
+    has expired, the refused record counts as found even behind later lines, because the record that
+    was found may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -39,8 +39,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """A file is rotated and compressed between two looks of the agent. The agent reads the rest of
-    it from the compressed file, and reads no byte twice."""
+    """A file is rotated and compressed between two looks of the agent. The agent reads the file's
+    rest from the compressed file, and reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
     if is_down:
@@ -135,8 +135,8 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """A file that cannot be decompressed is named and holds the seal for a minute, because it may
-    still be written. After that minute it is declared lost."""
+    """A file that cannot be decompressed is named and holds the seal for a minute, because its
+    compression may still be under way. After that minute the file is declared lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -268,7 +268,8 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """Within this block no compressed file has been measured yet, as is usual for large files."""
+    """Within this block no compressed file has been measured yet. Measuring a large file takes a
+    while."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -283,8 +284,8 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Promises wait while their compressed file is measured, even for many looks and longer than
-    the agent waits for late batches. Nothing is lost."""
+    """Promises wait until their compressed file is measured, even if the wait takes many looks, and
+    is longer than the wait for late batches. Nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -305,8 +306,9 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """An unseen generation that takes long to measure is read. It does not count as history (which
-    is not read), although it is old by then and later rotations have renamed it."""
+    """An unseen generation is read even if measuring it takes long. It does not count as history
+    (which is not read), although it is old when the measuring ends, and later rotations may have
+    renamed it."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")

@@ -98,8 +98,8 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
-    """A file whose own name ends in " (deleted)", as the kernel marks deleted files, counts as
-    existing until it is deleted."""
+    """A file whose own name ends in " (deleted)" counts as existing until it is deleted, although
+    the kernel marks deleted files in the same way."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))

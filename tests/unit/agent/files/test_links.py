@@ -65,8 +65,9 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
-    """If a link is set to the next file, as rotatelogs and cronolog do, the agent finds the files
-    in between by their similar names, and reads them."""
+    """Programs such as rotatelogs and cronolog start a new file and set a link to it. If the link
+    moves by several files between two looks, the agent finds the files in between by their similar
+    names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
     made.files.link("/log/current.log", "/log/app.2026-11-20.log")
@@ -216,8 +217,8 @@ def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
 
 
 def test_links_to_names_without_an_order_are_declared() -> None:
-    """If a link moves between two names that have no order, a loss is declared, because nobody
-    knows the name of a file in between."""
+    """If a link moves between two names that have no order, a loss is declared: if the link led to
+    other files in between, nobody knows their names."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
         made.files.append(path, b"line %d\n" % number)
@@ -231,7 +232,7 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
     """Files of similar names are not read if they are older than the link's first target or newer
-    than its present one."""
+    than its present target."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)

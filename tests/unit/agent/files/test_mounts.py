@@ -1,5 +1,5 @@
-"""An agent whose file system is mounted only after its start, or that has no right to look at files
-for a while."""
+"""An agent whose file system is mounted only after the agent's start, or an agent that, for a
+while, has no right to look at files."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """While the agent may list names but not look at any file, it takes no listed file for history,
-    and it reads these files later."""
+    """While the agent has the right to list names, but not to look at any file, it takes no listed
+    file for history. It reads the listed files later."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

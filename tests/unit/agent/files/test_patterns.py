@@ -57,7 +57,7 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
     """A directory that may not be searched is reported, whether or not the pattern has a wildcard,
-    because nobody knows whether the file is there."""
+    because nobody knows whether the directory holds a file that the pattern matches."""
     (tmp_path / "closed").symlink_to("x" * 300)  # looking for names below this link gives an error
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []

@@ -87,8 +87,9 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """A generation whose file id was closed is rewritten with other bytes of the same number. The
-    new bytes are read, and a loss declares what may have been written in between."""
+    """A generation whose file id was closed is rewritten with different bytes, and has the same
+    size as before. The new bytes are read, and a loss declares what may have been written between
+    the closure and the new bytes."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -105,8 +106,8 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """If only the time of change of a closed generation is new, nothing is declared, and the topic
-    is sealed on."""
+    """If only the time of change of a closed generation is new, nothing is declared, and the agent
+    goes on sealing the topic."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -136,8 +137,8 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
-    """An empty generation is deleted and another log gets its inode. The other log is read in its
-    own topic only."""
+    """An empty generation is deleted and another log gets its inode. The other log's lines go only
+    to the other log's own topic."""
     web = "/log/web.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -404,9 +405,9 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """A look finds another file at the path while a rotation is under way, and draws no conclusion
-    from it. The next look finds the generation that was written between the known file and the new
-    file. The agent reads that generation."""
+    """A look finds another file at the path while a rotation is under way, and the agent draws no
+    conclusion from this look. The next look finds the generation that was written between the known
+    file and the new file. The agent reads that generation."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -428,7 +429,7 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
     """A file is deleted while the agent is down, and the log gets its inode. Then the log's content
-    shows that it is another file."""
+    shows that the log is another file than the deleted one."""
     inode = world.files.by_path[APP].inode
     world.kill()
     lines = generations(world, 3, keep=2)
@@ -543,8 +544,8 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent takes an unread generation for history, and does not read it, only after a look
-    that saw all names. A look during a rotation does not see all names."""
+    """The agent takes an unread generation for history (which is not read) only if it is older than
+    a look that saw all names. A look during a rotation does not see all names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -616,8 +617,8 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
     """An event reports a new path before any look. If no generation is older than the file at this
-    path, nothing is declared lost. If one is older, other generations may be gone, and one loss is
-    declared."""
+    path, nothing is declared lost. If a generation is older than that file, other generations may
+    be gone, and one loss is declared."""
     made = make()
     made.start()
     made.settle()
@@ -648,8 +649,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """A generation is read although it has the inode and the name of one that is gone, because the
-    kernel reuses inodes and rotation reuses names."""
+    """A generation is read even if it has the inode and the name of a generation that is gone. The
+    kernel reuses inodes, and rotation reuses names."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -672,8 +673,8 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the last look a compressed file was listed beside its plain file, which vanished before it
-    could be opened. Then the compressed file is read."""
+    """At the last look a compressed file was listed beside its plain file. The plain file vanished
+    before the agent could open it. Then the compressed file is read."""
     read = world.files.list
 
     def listed_before(directory: str) -> list[tuple[str, int]]:
@@ -826,7 +827,7 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
     """The time at which the agent first read a topic is kept. If the agent starts again before the
-    topic's first seal, it knows by that time which generations are new."""
+    topic's first seal, this stored time shows which generations are new."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

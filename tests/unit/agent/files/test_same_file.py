@@ -299,8 +299,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """A file is cut twice. After the second cut the agent skips only the bytes of which it can
-    prove that it read them since the first cut. It reads no line twice."""
+    """A file is cut twice. After the second cut the agent skips only the bytes that it provably
+    read after the first cut. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -405,7 +405,7 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
     """The agent waits for each write anew, even if no look saw the file between this write and the
-    one before."""
+    previous write."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):
@@ -454,7 +454,7 @@ def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
 
 
 def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
-    """A file that grows while an over-long line is read piece by piece is not taken for one that
+    """A file that grows while an over-long line is read piece by piece is not taken for a file that
     was written anew."""
     world = World(settings(raw()))
     world.files.append(RUN, b"x" * READ_BYTES)

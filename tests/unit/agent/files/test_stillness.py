@@ -16,14 +16,15 @@ def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
 
 
 def test_two_looks_shortly_one_after_the_other_prove_nothing() -> None:
-    """Two looks in quick succession may both see the same half of a rotation, so a third is
-    compared with the first."""
+    """Two looks in quick succession may both see the same half of a rotation, so a third look is
+    compared with the first one."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.0, 90 + STILL_MS - 1) == before
 
 
 def test_names_that_change_are_waited_for() -> None:
-    """Names that change are waited for over many looks, because a busy host renames slowly."""
+    """If names change, the agent waits over many looks until they rest, because a busy host renames
+    slowly."""
     before = Restless(0.0, NAMES, 0)
     for look in range(1, 100):
         now = look * RESTLESS_S / 200
@@ -33,8 +34,8 @@ def test_names_that_change_are_waited_for() -> None:
 
 
 def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
-    """A directory that never rests is taken as listed after a limit, so that seals do not wait for
-    ever."""
+    """If a directory never rests, the agent uses its last listing after a limit, so that seals do
+    not wait for ever."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, RENAMED, 5.0 + RESTLESS_S, 99_999) is None
 

@@ -50,8 +50,8 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """No look sees two rotations. Each line is still read once if the names of the two generations
-    contain the log's name or resemble each other."""
+    """Two rotations happen between two looks. Each line is still read once if the names of the two
+    generations contain the log's name or resemble each other."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))
@@ -144,7 +144,7 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # made before the log, this file would be a generation
+        ("app-1.log", False),  # app-1.log would be a generation if it were made before the log
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
@@ -271,8 +271,8 @@ def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> No
 
 
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
-    """An unreadable generation is named and holds the seal; it is read as soon as that is
-    possible."""
+    """An unreadable generation is named and holds the seal; the generation is read as soon as the
+    agent can read it."""
     world.files.append(APP, b"rest\n")
     rotate(world, f"{APP}.2", f"{APP}.1")
     world.files.by_path[f"{APP}.1"].unreadable = True

@@ -250,8 +250,8 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:
-    """An over-long line is sent again after a kill as it was sent before, even if the end of the
-    line is written after the kill."""
+    """After a kill, the agent sends an over-long line again just as it sent the line before, even
+    if the end of the line is written after the kill."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
@@ -525,14 +525,14 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """An unreadable file is named and holds its topic's seal, while the agent reads the others."""
+    """An unreadable file is named and holds its topic's seal, while the agent reads other files."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
     world.settle(10)
     assert world.values() == ["2"]
     assert world.agent.tracker.unreadable == {"logs": {A: "Permission denied"}}
-    [named] = world.of(Seal)  # this seal only names the agent's topic
+    [named] = world.of(Seal)  # the seal names the topic, but no time
     assert [(x.source.topic, x.sealed_until) for x in named.topics] == [("logs", NEVER_SEALED)]
     world.files.by_path[A].unreadable = False
     world.settle(10)
@@ -541,8 +541,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """For a week, and across restarts, the ledger shows the losses of a file that is gone. Then
-    they are forgotten, so that the state does not grow."""
+    """For a week, and across restarts, the ledger shows the losses of a file that is gone. After
+    the week the losses are forgotten, so that the state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)
@@ -620,8 +620,8 @@ def test_another_topic_means_another_id(world: World) -> None:
 
 
 def test_reading_stops_at_a_limit(world: World) -> None:
-    """With limits set, each file is read up to its limit, and a file without a limit is not read at
-    all."""
+    """If limits are set, each file is read up to its limit, and a file without a limit is not read
+    at all."""
     world.files.append(A, b"1\n2\n3\n")
     world.files.append("/log/b.log", b"x\n")
     world.start()
@@ -913,7 +913,7 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """On a full disk nothing is promised or sent; once there is room the agent goes on by
+    """On a full disk nothing is promised or sent. When there is room again, the agent goes on by
     itself."""
     world.files.append(A, b"1\n")
     world.start()

@@ -106,8 +106,8 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """A recipe with another on_error has another fingerprint. A recipe that was stored without the
-    setting keeps its fingerprint."""
+    """Two recipes that differ only in on_error have different fingerprints. A recipe that was
+    stored without the setting keeps its fingerprint."""
     schema = raw_schema("logs")
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())
@@ -118,8 +118,8 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """Replacement makes three bytes of one wrong byte. A line that becomes too large in this way is
-    rejected as too long."""
+    """Replacement turns one wrong byte into three bytes. A line that becomes too large in this way
+    is rejected as too long."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
     (row,) = rejected(pressed)
@@ -137,7 +137,7 @@ def test_text_is_left_as_it_is() -> None:
 
 def test_each_maximal_part_becomes_one_character() -> None:
     """As Unicode recommends, a cut-off sequence becomes one U+FFFD, and each byte that begins no
-    sequence becomes one as well."""
+    sequence becomes a U+FFFD of its own."""
     lines = pa.array([b"\xe2\x82", b"\xff\xfe", b"\xed\xa0\x80"], pa.binary())
     found, bad = repaired(lines)
     assert [value.decode() for value in found.to_pylist()] == ["\ufffd" * n for n in (1, 2, 3)]

@@ -100,7 +100,8 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
-    """On a full disk the transaction is rolled back, and succeeds once there is room."""
+    """On a full disk the transaction is rolled back. When there is room, the same transaction
+    succeeds."""
     state = open_state(tmp_path)
     connection = state._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -156,8 +157,8 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 @promise("2 corrupt state")
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
-    """A changed value is noticed by its checksum, because a changed position would skip or double
-    lines."""
+    """A changed value is noticed by its checksum. An unnoticed change of a position would skip or
+    double lines."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -201,7 +202,7 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
 
 def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
     """A crash during the first start leaves no file under the database's name, so the next start
-    creates it anew."""
+    creates the database anew."""
     (tmp_path / f"{database.DATABASE}.new").write_bytes(b"half")
     state = open_state(tmp_path)
     assert state.agent > 0

@@ -79,8 +79,8 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
-    """A subject that the registry does not know is refused, as `run` does; an unreachable registry
-    is reported, but is no error."""
+    """Like `run`, validate refuses a subject that the registry does not know. It reports an
+    unreachable registry, but not as an error."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()
@@ -101,7 +101,8 @@ def test_a_schema_of_the_registry_is_asked_for() -> None:
 def test_a_schema_that_is_no_record_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """A schema that is no record is refused with the source's name and status 78, as `run` does."""
+    """Like `run`, validate refuses a schema that is no record, with the source's name and status
+    78."""
     schema = tmp_path / "line.avsc"
     schema.write_text(text)
     path = tmp_path / "agent.yml"

@@ -69,7 +69,7 @@ def ask(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Ask:
-    """Runs a command against the store, which takes the published decisions at once."""
+    """Runs a command against the store. The store takes the published decisions at once."""
     config = tmp_path / "audit.yml"
     config.write_text(
         f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -311,8 +311,8 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Decisions are published in order. Each decision is removed from the outbox once all in-sync
-    replicas have it."""
+    """Decisions are published in order. Each decision is removed from the outbox as soon as all
+    in-sync replicas have the decision."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
     outbox = MemoryOutbox([messages.encode(each) for each in said])

@@ -45,7 +45,7 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """Waiting pauses between looks and ends with the first good one."""
+    """Waiting pauses between looks and ends with the first good look."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
@@ -62,8 +62,8 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """After a long look the pause is longer, too, so that a large fleet is not looked at all the
-    time."""
+    """After a long look the pause is longer, too, so that the command does not look at a large
+    fleet without rest."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]

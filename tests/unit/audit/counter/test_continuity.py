@@ -28,8 +28,8 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
     """After an interruption the fetch begins one offset lower than the position. So the broker
-    sends the whole batch that ends there, and the counter compares that batch but does not count it
-    again."""
+    sends the whole batch that ends just before the position. The counter compares that batch, but
+    does not count it again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)

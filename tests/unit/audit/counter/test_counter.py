@@ -328,7 +328,7 @@ def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
 def test_a_partition_that_cannot_be_fetched_is_named_in_health(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Health names a partition that cannot be fetched for as long as fetching fails."""
+    """While a partition cannot be fetched, health names the partition."""
     _append(site, LOGS, 0, 10)
     site.run()
     poll = MemoryFetcher.poll
@@ -420,7 +420,7 @@ def test_a_changed_bucket_size_is_refused(site: Site) -> None:
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
-    """A transaction that finds no room is rolled back whole; once there is room, a restarted
+    """A transaction that finds no room is rolled back whole. When there is room again, a restarted
     counter counts the same records under the same numbers."""
     _append(site, LOGS, 0, 10)
     site.run()

@@ -38,8 +38,8 @@ def test_nothing_to_say_uses_no_number() -> None:
 
 
 def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
-    """Content too large for one message takes several consecutive numbers, and each bucket
-    remembers the number of the delta that has it."""
+    """Content too large for one message is divided among several deltas with consecutive numbers.
+    For each bucket the number of the delta that has the bucket's counts is remembered."""
     numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=2_000)
     numbers = [delta.number for delta in numbered.deltas]
     assert numbers == list(range(1, len(numbers) + 1))

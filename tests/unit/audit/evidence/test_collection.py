@@ -151,8 +151,8 @@ def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If an audit topic is deleted while the collector's offset in it is out of range, the error is
-    one that the collector waits out."""
+    """If an audit topic is deleted while the collector's offset in it is out of range, the
+    resulting error does not end the collector: it waits and tries again."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     collection = _collection(cluster, ledger, clock)

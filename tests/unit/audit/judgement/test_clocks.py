@@ -158,7 +158,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """A clock that was set right is no longer reported once a window is over."""
+    """After a clock was set right, it is reported only until a window is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -322,7 +322,7 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports and its clock is far behind, the audit calls the host behind, not silent:
     in its list of hosts, at the gate, in the report and on the page. The host still counts as
-    missed, because its seals are old. Once it stops reporting, it is called silent."""
+    missed, because its seals are old. When the host stops reporting, it is called silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -401,9 +401,9 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin waits until its counter is heard at a time at which, by
-    our clock, the bucket is over. The counter's own clock may be ahead, and is not used for
-    that."""
+    """A bucket of records without origin waits until its counter is heard after the bucket's end.
+    The time at which the counter was heard is taken from our clock, because the counter's own clock
+    may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
     fold = Fold()
@@ -485,8 +485,8 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 
 def test_clocks_gone_mad_harm_nobody() -> None:
-    """A message may have any 64 bit number as its time. Its clock is then reported, and nothing
-    fails."""
+    """A message may have any 64 bit number as its time. If the number is absurd, the sender's clock
+    is reported, and nothing fails."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])
@@ -551,8 +551,9 @@ def test_a_report_by_a_clock_that_is_behind_is_not_good(
 def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit hosts` by a wrong clock ends with 1 and names its own clock. By a clock that is
-    behind, all hosts would seem to report; by one that is ahead, all would seem silent."""
+    """If the clock of `audit hosts` is wrong, the command ends with 1 and names its own clock. By a
+    clock that is behind, all hosts would seem to report; by a clock that is ahead, all hosts would
+    seem silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1

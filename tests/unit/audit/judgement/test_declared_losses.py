@@ -92,9 +92,9 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
-    """A loss counts against every bucket that its agent touched since its seal. For example, a log
-    of yesterday is read today and a record is refused for good. Nobody knows the record's time, but
-    the records beside it were of yesterday."""
+    """An agent's loss counts against every bucket that the agent touched since its seal. For
+    example, a log of yesterday is read today and a record is refused for good. Nobody knows the
+    record's time, but the records beside it were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -132,8 +132,9 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
 def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
-    """A loss also counts against the buckets touched between the agent's look at its files and its
-    seal. Lines that were delivered or lost between the two may have been written after the look."""
+    """A loss also counts against the buckets that the agent touched between its look at the files
+    and the seal that followed. Lines that were delivered or lost between look and seal may have
+    been written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [

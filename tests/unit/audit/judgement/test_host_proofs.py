@@ -97,8 +97,8 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
     """A host is proven when its agent sealed after the end of the bucket and the tiers counted
-    alike. That is so some seconds after the bucket's end, because the audit does not wait here for
-    late lines."""
+    alike. The host can be proven some seconds after the bucket's end, because this proof does not
+    wait for late lines."""
     assert reasons(good()) == ""
 
 
@@ -213,8 +213,8 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
-    """A host needs no seal of a topic's old id once the topic was made again and the agent seals
-    the new topic."""
+    """After a topic was made again, and the agent seals the new topic, the host needs no seal of
+    the topic's old id."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""

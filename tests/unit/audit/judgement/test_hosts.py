@@ -107,7 +107,7 @@ def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
 
 
 def test_a_host_that_comes_back_is_expected_again() -> None:
-    """A host is expected again once the roster no longer retires it."""
+    """A host is expected again as soon as the roster no longer retires it."""
     old = [seal(APP1, 1, NGINX, time=1)]
     assert states([*old], expected("app1"))[0].is_missed
 
@@ -136,9 +136,9 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """An agent may seem to be heard last only because its clock was ahead. So an agent that began
-    later is required beside it, until this later agent is silent. Until then a topic counts as
-    sealed only when both agents have sealed it."""
+    """An agent may seem to be heard last only because its clock was ahead. So the audit also
+    requires the agent that began later, until this later agent is silent. Until then a topic counts
+    as sealed only when both agents have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -159,7 +159,7 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
     """An agent is required until it is silent by our clock as well. Otherwise another agent, whose
-    clock was far ahead, would hide it."""
+    clock was far ahead, would hide the required agent."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -187,7 +187,8 @@ def test_a_topic_that_the_roster_names_and_no_agent_seals() -> None:
 
 
 def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
-    """A topic made again is sealed up to its newest seal; nobody seals the old one."""
+    """After a topic was made again, it is sealed up to the new topic's newest seal, because nobody
+    seals the old topic."""
     again = replace(NGINX, topic_id="n9")
     [found] = states([seal(APP1, 1, NGINX, until=5), seal(APP1, 2, again, until=NOW - 1)])
     assert found.topics == {"nginx": NOW - 1}

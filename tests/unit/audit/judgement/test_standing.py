@@ -96,8 +96,8 @@ LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
 
 
 def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
-    """A bucket whose records are all rejects is complete with a warning, because nothing was lost,
-    but there is no row."""
+    """A bucket whose records are all rejects is complete, because nothing was lost. It has a
+    warning, because it has no row."""
     sent = [_count(LOGS, 0, 55)]
     found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
     [topic] = [x for x in found.topics if x.source == LOGS]

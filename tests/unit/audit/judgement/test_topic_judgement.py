@@ -251,8 +251,8 @@ def test_a_retired_host_is_not_waited_for() -> None:
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
     """If a host's clock was set back and its state lost, the new agent is waited for, because it
-    reads old lines again. Once the new agent is silent, the audit does not wait for it any more,
-    because the old agent's state may have replaced the new one's."""
+    reads old lines again. When the new agent becomes silent, the audit does not wait for it any
+    more, because the old agent's state may have replaced the new one's."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -278,8 +278,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
     """No bucket between a lost agent's last seal and the new agent's first message is complete,
-    even if the new agent counted all of it. The bucket can be complete only if the old agent sent
-    its last word."""
+    even if the new agent counted the whole bucket. The bucket can be complete only if the old agent
+    sent its last word."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
@@ -294,7 +294,7 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
     """A replaced agent does not keep open a bucket that began after the new agent did, because the
-    new agent reads all of it."""
+    new agent reads the whole bucket."""
     old = replace(SECOND, host="web1")
     first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
     messages = [seal(old, 1, START - SIZE, 0), first, *good()]
@@ -303,7 +303,8 @@ def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
 
 
 def test_the_roster_decides_who_is_expected() -> None:
-    """A host in the roster must have sealed; a host that is not in it is not waited for."""
+    """A host in the roster must have sealed; the audit does not wait for a host that is not in the
+    roster."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages, replace(POLICY, roster=roster("web1"))).status is (Status.COMPLETE)
     both = replace(POLICY, roster=roster("web1", "web2"))
@@ -321,7 +322,8 @@ def test_only_topics_that_are_asked_for_are_judged() -> None:
 
 @promise("1 topic made again")
 def test_a_topic_made_again_is_another_topic() -> None:
-    """A topic made again is another topic: the counts of the two are never added."""
+    """A topic made again is another topic: the counts of the old topic and of the new topic are
+    never added."""
     again = replace(LOGS, topic_id="other")
     messages = [*good(), Delta(AGENT, 3, START, counts=(count(source=again),))]
     found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}

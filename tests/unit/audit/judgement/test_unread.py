@@ -88,8 +88,9 @@ def store(tmp_path: Path) -> Path:
 @promise("6 newer version")
 @pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
 def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
-    """A message of a newer version leaves no bucket complete, because it may declare a loss in it.
-    The verdicts of the bucket and of each agent's part name the message's schema by fingerprint."""
+    """A message of a newer version leaves no bucket complete, because the message may declare a
+    loss in the bucket. The verdicts of the bucket and of each agent's part name the message's
+    schema by fingerprint."""
     with pytest.raises(SchemaUnknown) as unknown:
         messages.decode(encoded(said))
     ledger = Ledger(store)

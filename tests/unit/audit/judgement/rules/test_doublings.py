@@ -112,8 +112,8 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """What the new agent counts after its first seal is not in doubt, because by that seal it has
-    delivered all lines that the old agent can have read."""
+    """What the new agent counts after its first seal is not in doubt, because before that seal it
+    delivers all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
@@ -126,8 +126,8 @@ def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """A bucket in which both agents counted is in doubt, even where a clock that was set back hides
-    the order."""
+    """A bucket in which both agents counted is in doubt, even if a clock that was set back hides
+    which agent counted first."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -189,7 +189,7 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
     """If a host's state is lost at each start of the agent, each new agent's counts are in doubt
-    from its beginning up to its first seal, and no longer."""
+    from that agent's beginning up to its first seal, and no longer."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -217,7 +217,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """Counts how many of its agents were iterated over."""
+    """A dictionary that counts how many of its agents were iterated over."""
 
     walked = 0
 

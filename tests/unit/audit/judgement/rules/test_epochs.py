@@ -46,8 +46,9 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the new epoch's first seal by the agent's clock, even if
-    our clock was behind the agent's, because event times are by the agent's clock."""
+    """The doubt between two epochs ends at the time of the new epoch's first seal. The agent's
+    clock gives this time, even if our clock was behind the agent's, because event times are by the
+    agent's clock, too."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected

@@ -37,8 +37,8 @@ from support.promises import promise
 
 
 def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
-    """If a loss is declared in a topic in which nobody counted anything, its bucket has the default
-    size."""
+    """If a loss is declared in a topic in which nobody counted anything, the bucket of the loss has
+    the default size."""
     (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
     assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 

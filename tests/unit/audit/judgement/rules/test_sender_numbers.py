@@ -171,8 +171,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """If messages expired, a bucket still stays complete if all of them were sent too early to
-    touch it."""
+    """Some messages expired. If all these messages were sent too early to touch a bucket, the
+    bucket stays complete."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

@@ -75,8 +75,8 @@ def test_records_without_origin_are_compared_too() -> None:
 
 
 def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
-    """If the audit has no broker tier, it waits for the mirror's counter. If it has only the agent
-    tier, nobody counts these records."""
+    """If the audit has no broker tier, it waits for the mirror's counter. If the audit has only the
+    agent tier, nobody counts records without origin."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
     counted = from_the_broker_on()[1:3]
     assert verdict(counted, policy).status is Status.OPEN
@@ -159,8 +159,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
     """A counter's late beginning or gap touches buckets only as far ahead as event times can be. If
-    a higher epoch of the counter counts everything again, or if the counter is retired, it touches
-    no bucket."""
+    a higher epoch of the counter counts everything again, or if the counter is retired, the late
+    beginning or gap touches no bucket."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
