@@ -74,7 +74,7 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without Spark gets only advice: it says what to install for the loader."""
+    """A host without Spark gets only advice, which says what to install for the loader."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -95,8 +95,8 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Missing Java is only advice on a host without Spark, because an agent needs no Java and the
-    loader does."""
+    """On a host without Spark, missing Java is judged advice only, because such a host runs no
+    loader, and an agent needs no Java."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"

@@ -136,6 +136,6 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
-    flusher.join(10)  # this thread still notifies the service manager
+    flusher.join(10)  # the thread still notifies the service manager
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"

@@ -239,7 +239,8 @@ def test_named_file_must_be_readable(tmp_path: Path) -> None:
 
 
 def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
-    """Without --config the program's default file is read if it exists; --config replaces it."""
+    """Without --config the program's default file is read if it exists. With --config only the
+    given file is read."""
     flags = ["state.dir=/s"]
     assert load(Agent, None, flags, program="agent", directory=tmp_path).batch_bytes == 900_000
     default = given_file(tmp_path, "batch.size: 5")
@@ -309,8 +310,8 @@ def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
 
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
-    """The example shows each key once with its help. Only required keys are active, so it loads to
-    the defaults."""
+    """The example shows each key once with its help. Only required keys are active, so the example
+    loads to the defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -388,7 +389,7 @@ def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) ->
 
 @given(st.text(max_size=60))
 def test_any_text_as_override_loads_or_is_refused(text: str) -> None:
-    """Any text as an override is either loaded or refused; none crashes."""
+    """Any text as an override is either loaded or refused; no text makes the program crash."""
     with contextlib.suppress(ConfigurationRefused):
         assert load(Agent, None, ["state.dir=/s", text]).state
 
