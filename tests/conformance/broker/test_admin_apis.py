@@ -162,7 +162,7 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
     """After kill -9 the broker knows the end of each epoch, and fences a client that knows only the
-    old one."""
+    epoch before the crash."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
