@@ -262,8 +262,9 @@ def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
 def test_times_are_found_within_batches(
     core: BrokerCore, client: CoreClient, codec: Codec, version: int
 ) -> None:
-    """A look-up gives the first record, in offset order, at or after a time. If no record is so
-    late, it gives -1 as offset and time. The time -3 gives the record with the latest time."""
+    """A look-up gives the first record, in offset order, at or after a time. If no record is at or
+    after the time, the look-up gives -1 as offset and time. The time -3 gives the record with the
+    latest time."""
     produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
     produced(client, batch(b"d", timestamps=[20], codec=codec))
     assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [
