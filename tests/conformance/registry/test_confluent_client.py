@@ -224,8 +224,8 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
-    """For something missing, the client raises an error with the right error_code and not -1,
-    because the body has the shape that the client parses."""
+    """If something is missing, the client raises an error with the right error_code and not -1,
+    because the answer's body has the shape that the client parses."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

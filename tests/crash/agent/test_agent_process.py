@@ -149,8 +149,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """Generations that the agent never saw are read once, although its pattern matches no rotated
-    name."""
+    """Generations that the agent never saw are read once, although the agent's pattern matches no
+    rotated name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -410,8 +410,8 @@ def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
     """If state and log come back from an older snapshot of the host, lines that are written
-    afterwards count as new lines and not as repeats. They do so even if they lie at the positions
-    of lines that the snapshot does not have."""
+    afterwards count as new lines and not as repeats. This holds even if the new lines lie at the
+    positions of lines that were written after the snapshot was taken."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

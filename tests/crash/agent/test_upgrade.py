@@ -1,8 +1,8 @@
 """An agent is killed with batches on their way, and another version of the program is started.
 
-Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy in front of
-the broker lets some batches reach the broker and hides the answers from the agent, and holds other
-batches back.
+Both versions are real trees: this tree, and a copy of it with another PRESS_VERSION. A proxy in
+front of the broker lets some batches reach the broker and hides the answers from the agent, and
+holds other batches back.
 """
 
 import collections

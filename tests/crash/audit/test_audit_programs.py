@@ -182,8 +182,8 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """The dashboard shows the same after kill -9 of the collector, and also after its store is lost
-    and rebuilt from the topic."""
+    """After kill -9 of the collector the dashboard shows the same as before. It also shows the same
+    after the collector's store is lost and rebuilt from the topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)

@@ -90,7 +90,7 @@ def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
 
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
-    """A batch that could not be written is refused and not stored, and its directory goes
+    """A batch that could not be written is refused and not stored, and the log directory goes
     offline."""
     disk.fail("write", ".log")
     with RawClient(broker.port) as client:
