@@ -14,7 +14,7 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     produce    topic codec acks idempotent records
     consume    topic partition offset count     records; the client assigns itself the partition
     offsets    topic partition                  first, end
-    offset_at  topic partition timestamp        offset of the first record at or after it, or -1
+    offset_at  topic partition timestamp        first offset at or after the timestamp, or -1
     delete     topic
     join       group topic                      become a member; auto.offset.reset is earliest
     poll       wait_ms                          records that came, assigned: partitions or null

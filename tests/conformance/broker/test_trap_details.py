@@ -105,8 +105,8 @@ def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) 
 
 
 def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
-    """Unknown tags are skipped in header, request and structures; the client id has the older
-    string format."""
+    """Unknown tags are skipped in the request's header, its body and its structures. The client id
+    in the header has the older string format."""
     tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
     head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
     body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags

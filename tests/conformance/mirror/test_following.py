@@ -166,7 +166,7 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """A mirror leaves out every topic that the source cluster itself mirrors, be it from a third
+    """A mirror leaves out every topic that the source cluster itself mirrors, whether from a third
     cluster or from the mirror's own cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})

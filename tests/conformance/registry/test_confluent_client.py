@@ -138,8 +138,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """The client sets modes for all subjects or for one. A read-only registry refuses for good,
-    with status 422 and not with a 5xx status."""
+    """The client sets modes for all subjects or for one subject. A read-only registry refuses a
+    registration with status 422, and not with a 5xx status, so that no client tries again."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")

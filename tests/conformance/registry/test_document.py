@@ -118,7 +118,8 @@ def shown(default: object) -> str:
 
 
 def test_configurations_have_known_keys() -> None:
-    """Every key in the examples is a setting of the registry, or of the programs that ask it."""
+    """Every key in the examples is a setting of the registry, or of the programs that ask the
+    registry."""
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
     assert len(examples) == 2

@@ -201,8 +201,8 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line that does not grow any more is sent as a record. If its rest is written after
-    a kill, the rest is sent as a second record, and no byte is sent twice."""
+    """A partial line that does not grow any more is sent as a record. If the rest of the line is
+    written after a kill, the rest is sent as a second record, and no byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()

@@ -83,8 +83,8 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """Writes the roster as Ansible does: writes a new file beside it, and renames that file
-        into its place."""
+        """Writes the roster as Ansible does: writes a new file beside the roster, and renames the
+        new file to the roster's name."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")

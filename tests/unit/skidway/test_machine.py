@@ -14,7 +14,7 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """Python 3.11 is the oldest version that is good."""
+    """Python 3.11 is the oldest version that is judged good."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -56,7 +56,8 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """A directory is good if a file can be made there; otherwise the finding names it."""
+    """A directory is judged good if a file can be made there; otherwise the finding names the
+    directory."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")

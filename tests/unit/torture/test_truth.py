@@ -101,7 +101,7 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
     """If a bucket is listed, its lines are judged by its own verdict, and not by the verdict on a
-    later bucket, be it of the topic or of the topic's rejects."""
+    later bucket of the topic or of the topic's rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 

@@ -14,7 +14,7 @@ AGE_MAX_S = 300.0
 
 
 class Cluster:
-    """A client whose brokers know every topic, or are away."""
+    """A client of brokers that know every topic; while `is_away` is set, no broker answers."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock

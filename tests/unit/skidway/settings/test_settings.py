@@ -145,7 +145,8 @@ def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
     ],
 )
 def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
-    """Text stays text (no Norway problem), numbers are numbers, lists are lists."""
+    """A setting's type decides what a flag's value means: for a text setting `no` is text, and for
+    a boolean setting `no` is false. Numbers and lists are read by the setting's type too."""
     assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
 
 
@@ -230,7 +231,8 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """If the file of --config is missing, is a directory or is not UTF-8, the error names it."""
+    """If the file of --config is missing, is a directory or is not UTF-8, the error names the
+    file."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
