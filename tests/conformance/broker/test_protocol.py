@@ -67,8 +67,8 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """While a fetch waits, later requests on its connection get no answer; after the fetch all are
-    answered in order."""
+    """While a fetch waits, later requests on its connection get no answer. After the fetch is
+    answered, these requests are answered in order."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]

@@ -1,5 +1,5 @@
-"""If the source no longer has some records, the topic's configs name them; no other records are
-missing."""
+"""If the source no longer has some records, the topic's configs name the missing records. The
+mirror has all other records."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def killed_on_the_way(
 
 def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
     """Starts the agent. Returns the fault that keeps the agent from reading the topic until the
-    test releases it."""
+    test releases the fault."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
     process.program.wait_until(lambda: held.hits, within_s=60)

@@ -1,8 +1,8 @@
 """A device under one of two log directories fails with EIO: on a write, an fsync, a read.
 
-Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the directory offline,
-names it on /health, and goes on with the other directory. After a start on a good device every
-acknowledged record is there again.
+Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the device's directory
+offline, names this directory on /health, and goes on with the other directory. After a start on a
+good device every acknowledged record is there again.
 """
 
 from __future__ import annotations

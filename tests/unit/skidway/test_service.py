@@ -31,7 +31,8 @@ def _logging() -> Iterator[None]:
 
 
 def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
-    """A requested shutdown sets a flag, ends waits, and keeps the descriptor readable for good."""
+    """A requested shutdown sets its flag, ends waits, and makes its descriptor readable for
+    good."""
     shutdown = Shutdown()
     assert not shutdown.requested
     assert not shutdown.wait(0)
