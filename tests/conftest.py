@@ -14,7 +14,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 os.environ["SKIDWAY_PROFILE"] = ""
-"""Commands ask the servers that a test names, not those of a developer's own profile."""
+"""Commands ask the servers that a test names, not the servers of a developer's own profile."""
 
 pytest_plugins = [
     "support.randomness",

@@ -1,9 +1,9 @@
 """Stock Kafka clients as small programs that do one step at a time and say what they saw.
 
-Each is started with the broker's address and reads commands from standard input, one JSON object a
-line: `{"do": "produce", "topic": ..., ...}`. Each answers with one line, `{"ok": {...}}` or
-`{"error": "..."}`. A driver only translates; what is asserted stands in
-tests/conformance/stock_clients.
+Each of these programs (a driver) is started with the broker's address and reads commands from
+standard input, one JSON object a line: `{"do": "produce", "topic": ..., ...}`. It answers each
+command with one line, `{"ok": {...}}` or `{"error": "..."}`. A driver only translates; the
+assertions are in tests/conformance/stock_clients.
 
 The commands (records are objects with partition, offset, timestamp, key, value and headers):
 
@@ -14,7 +14,7 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     produce    topic codec acks idempotent records
     consume    topic partition offset count     records; the client assigns itself the partition
     offsets    topic partition                  first, end
-    offset_at  topic partition timestamp        offset of the first record at or after it, or -1
+    offset_at  topic partition timestamp        first offset at or after the timestamp, or -1
     delete     topic
     join       group topic                      become a member; auto.offset.reset is earliest
     poll       wait_ms                          records that came, assigned: partitions or null

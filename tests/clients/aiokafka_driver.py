@@ -1,4 +1,5 @@
-"""aiokafka: its event loop has a thread of its own, because a member's heartbeats need it."""
+"""aiokafka: the event loop runs in a thread of its own, so that a group member's heartbeats go
+on."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ SOON_S = 10.0
 
 
 class Confluent:
-    """This client is also the reference: where another client cannot write or look something up,
-    the tests let this one do it."""
+    """This client is also the reference: if another client has no function to write or to look up
+    something, the tests use this client instead."""
 
     def __init__(self, address: str) -> None:
         self._common = {"bootstrap.servers": address}

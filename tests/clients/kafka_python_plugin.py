@@ -1,8 +1,9 @@
 """Lets kafka-python's own integration tests run from its source distribution.
 
-The distribution lacks `test/__init__.py` and `test/service.py`. For a broker that runs already
-(KAFKA_URI), the tests need of `test/service.py` only something that can be stopped. This module is
-a pytest plugin: it takes pytest's root directory for the unpacked distribution.
+The distribution lacks `test/__init__.py` and `test/service.py`. If the tests use a broker that runs
+already (KAFKA_URI), they need only one thing from `test/service.py`: an object for the broker that
+can be stopped. This module is a pytest plugin: it assumes that pytest's root directory is the
+unpacked distribution.
 """
 
 from __future__ import annotations

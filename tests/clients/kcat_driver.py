@@ -1,4 +1,4 @@
-"""kcat: one call of the program for each step, JSON where it can."""
+"""kcat: one call of the program for each step, with JSON output where kcat offers it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Member:
         return [line for line in self._said[:] if wanted(line)]
 
     def stop(self) -> None:
-        """Have it leave its group and end."""
+        """Makes the member leave its group and end."""
         self._process.terminate()
         self._process.wait(STOP_WITHIN_S)
 

@@ -170,8 +170,8 @@ def test_files_that_documents_name_exist() -> None:
 
 
 def test_files_of_the_reading_order_exist() -> None:
-    """Every file and folder of the reading order in docs/architecture.md exists; a name without a
-    folder lies beside the name before it."""
+    """Every file and folder of the reading order in docs/architecture.md exists. A file that is
+    named without a folder lies beside the file, or in the folder, that is named before it."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -231,7 +231,7 @@ def test_commands_in_documents_exist() -> None:
 
 
 def knows(nouns: Any, command: str) -> bool:
-    """Whether the noun, the verb and all options exist. `list|describe` are several verbs."""
+    """Whether the noun, the verb and all options exist. `list|describe` stands for two verbs."""
     noun, *words = command.split()
     if noun not in nouns.choices:
         return False

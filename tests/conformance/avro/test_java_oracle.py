@@ -78,8 +78,8 @@ def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> s
     well, together with the other differences.
 
     In two cases we do not. First, Java lets a field with its own name as an alias match two fields,
-    while for us such an alias adds nothing. Second, Java throws even in one branch of a union,
-    while we only find that this branch does not fit; another branch may fit.
+    while for us such an alias adds nothing. Second, Java throws even if the field is in one branch
+    of a union, while we only find that this branch does not fit; another branch may fit.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
@@ -179,7 +179,7 @@ STRICTER = {
 
 
 def test_what_is_no_schema_is_none_to_java() -> None:
-    """For a damaged schema, Java and we give the same text, or both refuse it."""
+    """For a damaged schema, Java and our code give the same text, or both refuse the schema."""
     random = Random(1_877)
     drawn = [text(broken(made(random), random)) for _ in range(BROKEN)]
     counts: Counter[str] = Counter()

@@ -162,7 +162,7 @@ def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> 
 
 def test_a_new_epoch_after_a_crash_is_in_the_log(own_broker: SkidwayBroker) -> None:
     """After kill -9 the broker knows the end of each epoch, and fences a client that knows only the
-    old one."""
+    epoch before the crash."""
     broker = own_broker.start()
     topic = create(broker)
     with RawClient(broker.port) as client:
@@ -313,8 +313,8 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
 def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
-    """With LogAppendTime the append time is in the answer and in the batch, and look-ups use it;
-    with CreateTime the answer has no append time."""
+    """With LogAppendTime the append time is in the answer and in the batch, and look-ups use this
+    time; with CreateTime the answer has no append time."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
@@ -403,7 +403,8 @@ def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: i
 
 
 def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) -> None:
-    """With auto.create.topics.enable=false no topic is created, even if a client allows it."""
+    """With auto.create.topics.enable=false no topic is created, even if a client's request allows
+    the creation."""
     own_broker.settings["auto.create.topics.enable"] = "false"
     broker = own_broker.start()
     with RawClient(broker.port) as client:

@@ -47,7 +47,7 @@ def test_settings_are_validated_without_starting() -> None:
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
     """`topics` shows settings with their sources, and partitions with size and offsets; if a
-    setting is refused, the error names it."""
+    setting is refused, the error names the setting."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
     assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
@@ -78,7 +78,7 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
     """The command shows the topics that it would delete. It deletes nothing before a person or
-    --yes confirms, and with --dry-run it only shows them."""
+    --yes confirms. With --dry-run it deletes nothing at all."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}

@@ -85,8 +85,8 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
-    """No flooding client gets ahead of another by more than two allowances; in the end all are
-    answered, and the loop has nothing to do."""
+    """No flooding client gets ahead of another by more than two allowances; in the end all requests
+    are answered, and the loop has nothing to do."""
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
         core.turn()
@@ -114,8 +114,8 @@ def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
 
 
 def test_what_waits_of_those_that_flood_is_bounded(core: BrokerCore) -> None:
-    """When many clients send at once, the broker reads little from each; the rest stays in the
-    kernel."""
+    """When many clients send at once, the broker reads little of each client's data; the rest of
+    the data stays in the kernel."""
     flood(core)
     for _ in range(5):
         core.turn()

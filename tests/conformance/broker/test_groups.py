@@ -45,7 +45,8 @@ COUNT = 100
 
 @pytest.fixture(autouse=True)
 def _forget_what_clients_leave() -> Iterator[None]:
-    """kafka-python leaves wake-up sockets to the garbage collector, which warns of them."""
+    """kafka-python leaves wake-up sockets to the garbage collector, which warns about these
+    sockets."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -122,7 +123,7 @@ class KafkaPythonMember:
         self.seen: list[tuple[int, int]] = []
 
     def step(self) -> None:
-        # Version 3.0.12 loses an assignment that arrives just after a poll has timed out.
+        # kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out.
         for records in self.consumer.poll(3000).values():
             self.seen += [(each.partition, each.offset) for each in records]
 
@@ -318,7 +319,8 @@ def test_a_broker_that_starts_again_keeps_its_groups(
 def test_a_live_group_survives_a_restart_without_a_rebalance(
     tmp_path: Path, zookeeper: str
 ) -> None:
-    """Members of the last stored generation go on in it, and keep all their partitions."""
+    """After a restart, the members of the last stored generation stay in this generation and keep
+    all their partitions."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)

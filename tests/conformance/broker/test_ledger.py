@@ -60,7 +60,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
         each.carry_out(coordinator, Job(commits=second))
-    # If somebody else deletes a group meanwhile, the ledger makes it again.
+    # If somebody else has deleted a group, the ledger makes the group's nodes again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,
@@ -99,7 +99,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
-    """A group is not deleted while it has members among our own consumers."""
+    """A group is not deleted while one of our own consumers is a member of it."""
     Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
@@ -116,8 +116,8 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """Stock members, by storing their generation, and one of our own consumers race for each group.
-    One of the two sides is always refused, with the right reason."""
+    """For each group, the broker stores a generation of stock members while one of our own
+    consumers registers. Either the generation or the consumer is refused, with the right reason."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -285,8 +285,8 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
-    """An expiry deletes an offset only if the offset has not changed since the check, and keeps a
-    group that is in use, with its nodes."""
+    """An expiry deletes an offset only if the offset has not changed since the check. If a group is
+    in use, the expiry keeps the group and its nodes."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))
@@ -307,7 +307,8 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 
 
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
-    """A group of our own consumers expires with its nodes, unless a member comes back meanwhile."""
+    """A group of our own consumers expires with its nodes, unless a member comes back before
+    that."""
     for group in ("ours", "back"):
         registry = GroupRegistry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)

@@ -67,8 +67,8 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """While a fetch waits, later requests on its connection get no answer; after the fetch all are
-    answered in order."""
+    """While a fetch waits, later requests on its connection get no answer. After the fetch is
+    answered, these requests are answered in order."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
@@ -119,7 +119,7 @@ def test_fetch_outside_the_log_says_where_it_is(skidway_broker: SkidwayBroker, o
 
 
 def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
-    """A fetch waits for min_bytes, at most max_wait_ms."""
+    """A fetch waits until there are min_bytes, but at most for max_wait_ms."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         other.produce(topic, sized(100))
@@ -150,7 +150,7 @@ def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 8))
 def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The earliest offset is the log start, the latest one the watermark."""
+    """The earliest offset is the log start, and the latest offset is the high watermark."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 12))

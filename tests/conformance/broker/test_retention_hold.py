@@ -58,8 +58,8 @@ def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
     """A group without commits holds back all records, and a group with commits holds back the
-    records from its offsets on. Once the time limit is over, all these records are deleted, and the
-    broker counts the records that the group has lost and names the group."""
+    records from its offsets on. After the time limit all these records are deleted; the broker logs
+    the group's name and counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

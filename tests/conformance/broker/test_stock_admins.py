@@ -37,7 +37,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _forget_what_clients_leave() -> Iterator[None]:
-    """kafka-python leaves wake-up sockets to the garbage collector, which warns of them."""
+    """kafka-python leaves wake-up sockets to the garbage collector, which warns about these
+    sockets."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

@@ -96,7 +96,7 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
 
 def test_an_unknown_topic_is_created_when_it_is_written_to(skidway_broker: SkidwayBroker) -> None:
     """With auto.create.topics.enable an unknown topic is created for a producer, but not for a
-    consumer that forbids it."""
+    consumer that forbids the creation of topics."""
     address, topic = skidway_broker.address, new_name()
     produce(address, topic, [b"first"])
     assert consume(address, topic, 1) == [b"first"]

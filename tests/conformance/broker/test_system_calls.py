@@ -1,5 +1,5 @@
 """The broker's system calls: fetched batches go from file to socket, and the broker never reads
-them."""
+these batches."""
 
 from __future__ import annotations
 

@@ -105,8 +105,8 @@ def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) 
 
 
 def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
-    """Unknown tags are skipped in header, request and structures; the client id has the older
-    string format."""
+    """Unknown tags are skipped in the request's header, its body and its structures. The client id
+    in the header has the older string format."""
     tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
     head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
     body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags
@@ -262,8 +262,9 @@ def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
 def test_times_are_found_within_batches(
     core: BrokerCore, client: CoreClient, codec: Codec, version: int
 ) -> None:
-    """A look-up gives the first record, in offset order, at or after a time. If no record is so
-    late, it gives -1 as offset and time. The time -3 gives the record with the latest time."""
+    """A look-up gives the first record, in offset order, at or after a time. If no record is at or
+    after the time, the look-up gives -1 as offset and time. The time -3 gives the record with the
+    latest time."""
     produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
     produced(client, batch(b"d", timestamps=[20], codec=codec))
     assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [

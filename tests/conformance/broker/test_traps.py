@@ -152,8 +152,8 @@ def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> N
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, version: int) -> None:
-    """In every version, -1 partitions or replicas mean the broker's own defaults, on which kafkajs
-    relies (KIP-464)."""
+    """In every version, -1 as the number of partitions or replicas means the broker's own default
+    (KIP-464). kafkajs relies on this meaning."""
     name = f"trap-{uuid.uuid4().hex[:12]}"
     topic = CreatableTopic(
         name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT

@@ -110,7 +110,8 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
 
 
 def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
-    """Batches of all partitions arrive, each partition in its order; one fetcher reads them all."""
+    """Batches of all partitions arrive, each partition in its order; one fetcher reads all the
+    partitions."""
     producer, fetcher = Producer(client), Fetcher(client, max_wait_ms=100)
     tps = [TopicPartition(topic, index) for index in range(3)]
     for number in range(30):
@@ -237,8 +238,8 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
 
 
 def test_our_broker_killed_under_load(our_broker: object) -> None:
-    """If the broker is killed (kill -9) under load, every batch is in the log once after its
-    restart."""
+    """If the broker is killed (kill -9) under load, every batch is in the log once after the
+    broker's restart."""
     with Client(our_broker.address) as client:  # type: ignore[attr-defined]
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

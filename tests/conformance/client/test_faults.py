@@ -96,7 +96,8 @@ def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None
 def test_one_in_flight_until_the_first_acknowledgement(
     broker: ScriptedBroker, client: Client
 ) -> None:
-    """The first Produce request is alone on the wire; the others follow its acknowledgement."""
+    """The client sends the first Produce request alone, and the others only after the first one is
+    acknowledged."""
     broker.faults[ApiKey.PRODUCE].append(Silence)
     producer = Producer(client)
     for number in range(5):
@@ -388,7 +389,8 @@ def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> 
 
 
 def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
-    """If a response has room for one batch only, both partitions still advance."""
+    """Even if each response has room for one batch only, the fetcher advances in both
+    partitions."""
     tps = [TopicPartition("logs", 0), TopicPartition("logs", 1)]
     for tp in tps:
         fill(broker, tp, 6)

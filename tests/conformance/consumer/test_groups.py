@@ -68,8 +68,8 @@ def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
 
 
 def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
-    """If ten members join at once and share twelve partitions, each gets one or two, and every
-    record comes once."""
+    """If ten members join at the same time and share twelve partitions, each member gets one or two
+    partitions, and every record comes once."""
     topic.partitions(12)
     members = [consumer(topic, topic.name, topic.name) for _ in range(MANY)]
     readings = [Reading(member) for member in members]
@@ -201,8 +201,8 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
 
 
 def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
-    """If a member's registration is removed, the member stops reading at once. It ends its session,
-    by which it loses its partitions, and then registers again."""
+    """If a member's registration is removed, the member stops reading at once. The member ends its
+    ZooKeeper session, which also releases its partitions, and then registers again."""
     with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
         with Coordinator(topic.zookeeper) as coordinator:
@@ -251,9 +251,9 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
 def test_zookeeper_silent_for_longer_than_a_session(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """While ZooKeeper is silent, members read on as long as their session is certain; then they
-    hand out and commit nothing. Once ZooKeeper answers again, every record is delivered, and only
-    delivered records are committed."""
+    """While ZooKeeper is silent, members read on as long as their session is certain; after that
+    they hand out no records and commit nothing. Once ZooKeeper answers again, every record is
+    delivered, and only delivered records are committed."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),

@@ -32,7 +32,8 @@ they would claim far more often."""
 
 class Start(Protocol):
     """Starts a member by name. `zookeeper`: the address at which the member reaches ZooKeeper, for
-    example that of a relay; if it is empty, the member uses ZooKeeper's own address."""
+    example the address of a relay; if `zookeeper` is empty, the member uses ZooKeeper's own
+    address."""
 
     def __call__(self, name: str, zookeeper: str = "") -> Program: ...
 

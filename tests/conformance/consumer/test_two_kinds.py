@@ -76,7 +76,8 @@ def test_stock_clients_do_not_enter_a_group_of_our_consumers(
     topic: Topic, stock: StockConsumer, skidway_broker: SkidwayBroker
 ) -> None:
     """Stock clients get INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs the refusal.
-    Once our last consumer has left, the stock clients go on at its committed offsets."""
+    Once our last consumer has left, the stock clients go on at the offsets that our consumers
+    committed."""
     topic.produce(100)
     with ours(topic) as consumer:
         assert len([next(consumer) for _ in range(50)]) == 50

@@ -1,4 +1,4 @@
-"""Apache Kafka's unmodified administration, the Java Admin and the tools, against our broker."""
+"""Apache Kafka's unmodified administration (the Java Admin and the tools) against our broker."""
 
 from __future__ import annotations
 

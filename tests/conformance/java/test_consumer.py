@@ -42,8 +42,8 @@ def filled(java_clients: JavaClients, bootstrap: str, topic: str) -> str:
 def test_from_the_middle_of_a_batch(
     java_clients: JavaClients, bootstrap: str, filled: str, isolation: str
 ) -> None:
-    """After a seek into a batch, the consumer gets the records from that offset on, and none before
-    it."""
+    """After a seek into a batch, the consumer gets the records from that offset on, and no earlier
+    record."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap, isolation_level=isolation) as consumer:
         consumer.assign([tp])

@@ -28,7 +28,7 @@ def dump(*arguments: str | Path) -> str:
 
 
 def files_of(broker: SkidwayBroker, suffix: str = ".log") -> list[Path]:
-    """The files of the topic's partition with this suffix, oldest first."""
+    """The files with this suffix in the directory of the topic's partition, oldest first."""
     return sorted((broker.logs / f"{TOPIC}-0").glob(f"*{suffix}"))
 
 

@@ -27,7 +27,7 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
-    """Replaces the records in the files of a stopped broker by others at the same offsets."""
+    """Replaces the records in a stopped broker's files with other records at the same offsets."""
     directory = cluster.logs / f"{topic}-0"
     for path in directory.iterdir():
         if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
@@ -115,7 +115,7 @@ def test_another_cluster_in_the_sources_place(
     clusters: Pair, tmp_path: Path, zookeeper: str
 ) -> None:
     """If a new cluster with topics of the same names takes the source's place, the mirror copies
-    none of its records."""
+    none of the new cluster's records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     other = Cluster(tmp_path / "other", zookeeper, "dc1x")

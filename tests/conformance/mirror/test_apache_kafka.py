@@ -133,8 +133,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """If Kafka's log start lies inside a batch, the mirror copies that batch whole. The gap that it
-    names ends where the copied batch begins."""
+    """If Kafka's log start lies inside a batch, the mirror copies that batch whole. The gap that
+    the mirror reports ends where the copied batch begins."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

@@ -84,8 +84,8 @@ def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
 
 
 def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
-    """While the source is down, the mirror serves what it has and shows the outage; then it goes on
-    where it was."""
+    """While the source is down, the mirror serves what it has and shows the outage. When the source
+    is back, the mirror goes on copying where it stopped."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
@@ -166,8 +166,8 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """A mirror leaves out every topic that is itself a mirror in the source cluster, whether of a
-    third cluster or of the mirror's own cluster."""
+    """A mirror leaves out every topic that the source cluster itself mirrors, whether from a third
+    cluster or from the mirror's own cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")
@@ -206,8 +206,8 @@ def url(clusters: Pair) -> str:
 
 
 def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
-    """If an operator deletes a mirrored topic after a divergence, the mirror makes it again and
-    copies it whole."""
+    """If an operator deletes a mirrored topic after a divergence, the mirror makes the topic again
+    and copies the whole topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")

@@ -1,5 +1,5 @@
-"""If the source no longer has some records, the topic's configs name them; no other records are
-missing."""
+"""If the source no longer has some records, the topic's configs name the missing records. The
+mirror has all other records."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def named(clusters: Pair, topic: str) -> list[Gap]:
 
 
 def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair) -> None:
-    """If both partitions lose records while the mirror is down, the topic's configs name each gap,
-    and the rest is mirrored."""
+    """If both partitions of a topic lose records while the mirror is down, the topic's configs name
+    each gap, and all other records are mirrored."""
     clusters.source.create("logs", 2, **SHORT)
     for number in range(2):
         clusters.source.produce("logs", 4, number)
@@ -88,7 +88,7 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
     """If a topic's beginning has expired before the mirror starts, the first gap begins at offset
-    0, and consumers find the first record after it."""
+    0, and consumers find the first record after the gap."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)

@@ -64,7 +64,8 @@ def test_the_manifest_names_the_files_of_each_program() -> None:
 
 
 def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
-    """pip refuses a wheel that differs from the one that was built, because of its hash."""
+    """pip refuses a wheel that was changed after the build, because the wheel's hash is not the
+    listed one."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for file in wheels_of(VERSION).iterdir():

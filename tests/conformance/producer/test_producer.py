@@ -68,8 +68,8 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
-    """In every codec, keys, nulls, sets of messages, and messages to a given partition arrive at
-    the partition and offset that their futures give."""
+    """With every codec, messages arrive at the partition and offset that their futures give. The
+    messages have keys or nulls, and are sent one by one, in sets, or to a given partition."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {
@@ -114,8 +114,8 @@ def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
 
 
 def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> None:
-    """Only the future of the message that is too large has an error; the messages before and after
-    it arrive, in order."""
+    """Only the future of the message that is too large has an error; all other messages arrive in
+    order."""
     with Producer(bootstrap, compression_type="none", batch_size=90_000) as producer:
         before = [producer.send(topic, b"%d" % index, partition=0) for index in range(50)]
         large = producer.send(topic, bytes(200_000), partition=0)

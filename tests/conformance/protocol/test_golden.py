@@ -1,8 +1,8 @@
 """Our codec agrees with the bytes in tests/data/protocol, which were written by hand from the
 protocol's description, field by field.
 
-Each message is written, read whole, read after a cut at every byte, and read with one more byte
-after it. These tests also find a mistake that reader and writer share.
+Each message is written and read whole. It is also read when it is cut at each of its bytes, and
+when one more byte follows. These tests also find a mistake that reader and writer share.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_written(case: Golden) -> None:
 
 @every
 def test_read(case: Golden) -> None:
-    """The bytes are read as the message; shorter or longer ones are refused."""
+    """The bytes are read as the message; fewer or more bytes are refused."""
     version, message, body = case
     assert decode(type(message), body, version) == message
     with pytest.raises(TrailingBytes):
@@ -101,7 +101,7 @@ def test_read(case: Golden) -> None:
     "case", [each for each in GOLDEN if type(each.message) in HOT], ids=name_of
 )
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
-    """The hand-written parsers read the same bytes, and refuse shorter or longer ones."""
+    """The hand-written parsers read the same bytes, and refuse fewer or more bytes."""
     version, message, body = case
     parse = HOT[type(message)]
     assert parse(memoryview(body), version)

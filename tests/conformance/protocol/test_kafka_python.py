@@ -48,7 +48,8 @@ def plain(value: Any, version: int) -> Any:
 
 
 def is_silent(field: Field, value: Any) -> bool:
-    """Whether the field is tagged and has its default: then it is not written, and so not read."""
+    """Whether the field is tagged and has its default value. Such a field is not written, so it is
+    not read either."""
     return field.tag is not None and value == field.default
 
 
@@ -85,7 +86,8 @@ def ours(cls: type, version: int) -> list[Any]:
         (
             field.name.replace("_", ""),
             kind(field.shape, version),
-            # A structure or an id cannot be null: its None stands for a tag that is missing.
+            # A structure or an id cannot be null: None in such a field means that the tag is
+            # missing.
             version >= field.nullable_since and not isinstance(field.shape, Nested),
             field.tag,
         )

@@ -138,8 +138,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """The client sets modes for all subjects or for one. A read-only registry refuses for good,
-    with status 422 and not with a 5xx status."""
+    """The client sets modes for all subjects or for one subject. A read-only registry refuses a
+    registration with status 422, and not with a 5xx status, so that no client tries again."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")
@@ -224,8 +224,8 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
-    """For something missing, the client raises an error with the right error_code and not -1,
-    because the body has the shape that the client parses."""
+    """If something is missing, the client raises an error with the right error_code and not -1,
+    because the answer's body has the shape that the client parses."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

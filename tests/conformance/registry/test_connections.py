@@ -68,8 +68,8 @@ def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
 def _serve_each(
     listener: socket.socket, answers: Sequence[bytes], requests: list[bytes] | None = None
 ) -> None:
-    """Answers the requests of each connection with these answers, one after the other, and notes
-    the requests."""
+    """Answers the requests of each connection with `answers`, one after the other. If `requests` is
+    given, appends each request to this list."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -110,8 +110,8 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
     """A refusal without a body is raised as the error that belongs to its status. After an interim
-    answer the client gives the connection up. Otherwise it would take the final answer, which comes
-    later, for the answer to its next request."""
+    answer the client gives the connection up. Otherwise the client would take the final answer,
+    which comes later, for the answer to the client's next request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         server = threading.Thread(target=_serve_each, args=(listener, pieces))
@@ -144,8 +144,8 @@ def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
 
 
 def test_a_host_has_a_connection_for_each_scheme() -> None:
-    """If the list names a host with http and with https, requests for https never go over the
-    connection for http, because the credentials could be read there."""
+    """If the list of URLs names a host with http and with https, requests for https never go over
+    the http connection, because others could read the credentials on it."""
     requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(1)

@@ -1,4 +1,4 @@
-"""The examples of docs/registry.md run in their order, and its tables match the code."""
+"""The examples of docs/registry.md run in their order, and the page's tables match the code."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def is_as_said(output: str, expected: str) -> bool:
 
 
 def test_every_setting_is_there() -> None:
-    """The table has every setting in order, each with its default and an explanation."""
+    """The page's table has every setting in order, each with its default and an explanation."""
     body = PAGE.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in body.splitlines()[2:]]
     expected = [(each.key, shown(each.default)) for each in documented(RegistrySettings)]
@@ -118,7 +118,8 @@ def shown(default: object) -> str:
 
 
 def test_configurations_have_known_keys() -> None:
-    """Every key in the examples is a setting of the registry, or of the programs that ask it."""
+    """Every key in the examples is a setting of the registry, or of the programs that ask the
+    registry."""
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
     assert len(examples) == 2

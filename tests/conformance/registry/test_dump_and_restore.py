@@ -68,7 +68,7 @@ def test_a_dump_brings_an_empty_registry_to_the_same(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
     """A restore into an empty registry brings back ids, versions, deletions, references, levels and
-    modes; new ids follow the highest old one."""
+    modes; new ids follow the highest old id."""
     file = tmp_path / "registry.jsonl"
     done = skidway("dump", full, str(file), "--json")
     assert (done.returncode, json.loads(done.stdout)["versions"]) == (0, 4)
@@ -102,8 +102,8 @@ def test_a_restore_is_repeated_without_harm(
 def test_a_conflict_is_refused_before_anything_is_written(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """A conflict ends with status 1 and a sentence that names the id, and the registry is
-    unchanged."""
+    """A restore with a conflict ends with status 1 and a sentence that names the id, and the
+    registry is unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     RegistryAdministration(empty.url).register("mine", '"double"')

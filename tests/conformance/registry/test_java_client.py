@@ -83,8 +83,8 @@ def test_what_a_serializer_asks(client: Client) -> None:
 
 
 def test_a_deserializer_with_the_latest_version(client: Client) -> None:
-    """The client gets the metadata of the latest version and of a given one, all versions, and all
-    subjects."""
+    """The client gets the metadata of the latest version and of a given version; it also gets the
+    lists of all versions and of all subjects."""
     client.register("users-value", client.schema(V1))
     client.register("users-value", client.schema(V2))
     latest = client.getLatestSchemaMetadata("users-value")

@@ -151,8 +151,8 @@ def test_confluents_administration(confluent: Driver) -> None:
 
 
 def test_kafkajs_encodes_by_id(kafkajs: Driver, registry: Registry) -> None:
-    """The first registration by kafkajs also sets the subject's level, and our codec reads its
-    messages."""
+    """The first registration by kafkajs also sets the subject's level, and our codec reads the
+    messages of kafkajs."""
     made = kafkajs.ask("register", subject="users-value", schema=json.dumps(V1), level="FULL")
     encoded = kafkajs.ask("encode", **made, value={"name": "Ada"})
     assert ours(registry, data(encoded)) == [{"name": "Ada"}]

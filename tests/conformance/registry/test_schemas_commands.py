@@ -229,7 +229,7 @@ def test_a_diff_sets_versions_side_by_side(
 
 def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
     """Only the proposed schema goes to standard output, so that it can be saved. Standard error
-    tells for each field in which share of the lines it occurs."""
+    tells for each field the share of the lines in which the field occurs."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")

@@ -137,8 +137,8 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
 def test_certificates_of_clients_and_a_listener_without_tls(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
-    """One registry serves http for its own machine, and https with client certificates for
-    others."""
+    """One registry serves http for its own machine, and https with client certificates for other
+    machines."""
     pair, known = authority.sign("registry"), authority.sign("client")
     tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     made = Registry(

@@ -67,8 +67,9 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """A registry soon learns of another registry's writes by its watch on ZooKeeper. If a client
-    asks for a new id before that, the registry looks it up at once."""
+    """By a watch on ZooKeeper a registry soon learns of another registry's writes. If a client asks
+    for a new id before the watch has reported it, the registry looks the id up in ZooKeeper at
+    once."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
         writer, reader = RegistryClient(first.url), RegistryClient(second.url)

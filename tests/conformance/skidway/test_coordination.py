@@ -34,7 +34,7 @@ def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
 
 
 def test_first_writer_wins(session: Coordinator) -> None:
-    """A node is created once; a second creation changes nothing and says so."""
+    """A node is created once; a second creation changes nothing and returns False."""
     assert session.create_if_absent("/x/y", b"1")
     assert not session.create_if_absent("/x/y", b"2")
     assert session.get("/x/y") == Versioned(b"1", 0)

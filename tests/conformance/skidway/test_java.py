@@ -33,7 +33,7 @@ spark.stop()
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the bundled Java is used, and a Java of the machine is not."""
+    """An environment in which the bundled Java is used, even if the machine has another Java."""
     kept = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "SPARK_HOME")}
     return {**kept, "SKIDWAY_JAVA": "bundled", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 

@@ -88,7 +88,8 @@ def test_port_is_free_after_stop() -> None:
 def test_silent_client_does_not_keep_others_out(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection that sends no request is cut off, and the next one is answered."""
+    """A connection that sends no request is cut off, and the request of the next connection is
+    answered."""
     monkeypatch.setattr("skidway.telemetry._Handler.timeout", 0.1)
     with socket.create_connection(("127.0.0.1", program.server.port)) as silent:
         assert program.get("/health")[0] == 200

@@ -45,8 +45,8 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     client: StockClient, broker: SkidwayBroker, start: Callable[[StockClient], Driver]
 ) -> None:
     """The broker is killed while the second member joins, and again once both members share the
-    partitions. Every record arrives, committed offsets are kept, and a later member starts from
-    them."""
+    partitions. Every record arrives, committed offsets are kept, and a later member starts from the
+    committed offsets."""
     group = Group(start(CLIENTS["confluent-kafka"]), lambda: start(client))
     group.write()
     first = group.join()

@@ -21,8 +21,8 @@ def group(reference: Driver, new_member: Callable[[], Driver]) -> Group:
 
 @each_client()
 def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group) -> None:
-    """One member has all partitions, two members share them, and after one leaves the other has all
-    again."""
+    """One member has all partitions. Two members share the partitions, and when one of the two
+    leaves, the other member has all partitions again."""
     group.write()
     first = group.join()
     assert group.read_all(range(EACH)) == {first: set(PARTITIONS)}

@@ -27,7 +27,7 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""By step: its test, and either "" or a name. The name means: if a client has this name in `lacks`,
+"""For each step: the step's test, and either "" or a name. If a client has this name in `lacks`,
 another client does the step instead."""
 
 

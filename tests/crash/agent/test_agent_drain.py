@@ -32,8 +32,8 @@ LOGS = "logs"
 UNPRIVILEGED = (
     ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 )
-"""The beginning of a command line. It takes away capabilities without which even root cannot open a
-file whose mode forbids it."""
+"""The beginning of a command line that drops capabilities. Without these capabilities even root
+cannot open a file whose mode forbids opening."""
 
 
 @pytest.fixture
@@ -132,8 +132,8 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """While a file is being written to, drain sends no last word; once the file rests, drain sends
-    it."""
+    """While a file is being written to, drain sends no last word. When the file does not grow any
+    more, drain sends the last word."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()
@@ -229,8 +229,9 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
     """If a file cannot be read, drain prints the file's path, and only the file's topic gets no
-    last word. Once the file is readable, drain delivers it. If the file then grows and becomes
-    unreadable, the next drain takes the last word back."""
+    last word. When the file is readable, the next drain delivers the file's lines and sends the
+    topic's last word. If the file then grows and is unreadable again, the next drain takes this
+    last word back."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)

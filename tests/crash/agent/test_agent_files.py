@@ -86,7 +86,7 @@ def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
     """If a log is rotated twice while the agent is down, the agent reads both files to their ends:
-    the known file, and the generation that it never saw."""
+    the known file, and the generation that the agent never saw."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)

@@ -149,8 +149,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """Generations that the agent never saw are read once, although its pattern matches no rotated
-    name."""
+    """Generations that the agent never saw are read once, although the agent's pattern matches no
+    rotated name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -201,8 +201,8 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line that does not grow any more is sent as a record. If its rest is written after
-    a kill, the rest is sent as a second record, and no byte is sent twice."""
+    """A partial line that does not grow any more is sent as a record. If the rest of the line is
+    written after a kill, the rest is sent as a second record, and no byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()
@@ -410,8 +410,8 @@ def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
     """If state and log come back from an older snapshot of the host, lines that are written
-    afterwards count as new lines and not as repeats. They do so even if they lie at the positions
-    of lines that the snapshot does not have."""
+    afterwards count as new lines and not as repeats. This holds even if the new lines lie at the
+    positions of lines that were written after the snapshot was taken."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 def test_an_agent_is_up_while_it_waits_for_its_cluster(
     own_broker: SkidwayBroker, agent: Callable[..., AgentProcess], tmp_path: Path
 ) -> None:
-    """The agent reports ready although its brokers cannot be reached, so that a host can boot. Its
-    status says what it waits for, and later that it tails. Until it tails, /health answers 503; an
-    upgrade looks at /health."""
+    """The agent reports ready although its brokers cannot be reached, so that a host can boot. The
+    agent's status says what the agent waits for, and later that it tails files. Until the agent
+    tails files, /health answers 503; an upgrade looks at /health."""
     made = agent({"topic": "logs", "paths": [str(tmp_path / "*.log")]})
     own_broker.program.stop()
     with service_manager(tmp_path) as manager:

@@ -52,8 +52,9 @@ def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
     """A line that was sent before the agent noticed the new topic does not count as delivered to
-    the old topic. The agent stops with the sentence that it also gives at a start, if the topic was
-    made again while it was down. It goes on once an operator gives the line up."""
+    the old topic. The agent stops with a sentence; it gives the same sentence at a start if the
+    topic was made again while the agent was down. When an operator has given the line up, the agent
+    goes on."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

@@ -1,8 +1,8 @@
 """An agent is killed with batches on their way, and another version of the program is started.
 
-Both versions are real trees: this one, and a copy with another PRESS_VERSION. A proxy in front of
-the broker lets some batches reach the broker and hides the answers from the agent, and holds other
-batches back.
+Both versions are real trees: this tree, and a copy of it with another PRESS_VERSION. A proxy in
+front of the broker lets some batches reach the broker and hides the answers from the agent, and
+holds other batches back.
 """
 
 import collections
@@ -99,7 +99,7 @@ def killed_on_the_way(
 
 def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
     """Starts the agent. Returns the fault that keeps the agent from reading the topic until the
-    test releases it."""
+    test releases the fault."""
     held = proxy.inject(Fault.HOLD_REQUEST, fetches("logs"))
     process.start(ready=False)
     process.program.wait_until(lambda: held.hits, within_s=60)

@@ -83,8 +83,8 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """Writes the roster as Ansible does: writes a new file beside it, and renames that file
-        into its place."""
+        """Writes the roster as Ansible does: writes a new file beside the roster, and renames the
+        new file to the roster's name."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")
@@ -315,12 +315,12 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @promise("6 last word")
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
-    """The last buckets of a host that is only retired stay unknown; once the host is drained, they
-    are complete. If its agent is started again, the audit waits for the agent as before, and counts
-    the agent's new lines."""
+    """The last buckets of a host that is only retired stay unknown; when the host has been drained,
+    these buckets are complete. If the host's agent is started again, the audit waits for the agent
+    as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
-    # This lateness is so large that even a slow drain ends before its bucket is due. So an ordinary
-    # seal could not seal this bucket, and only a last word can.
+    # This lateness is so large that even a slow drain ends before the bucket of the drained lines
+    # is due. So no ordinary seal can seal that bucket; only a last word can.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()

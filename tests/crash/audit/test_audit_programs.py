@@ -163,7 +163,7 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
     """A counter whose state is gone stops, because messages with the numbers that it would use are
     already on the topic. When it is told to take a new epoch, it counts again, and its new counts
-    replace the old ones."""
+    replace the old counts."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
@@ -182,8 +182,8 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """The dashboard shows the same after kill -9 of the collector, and also after its store is lost
-    and rebuilt from the topic."""
+    """After kill -9 of the collector the dashboard shows the same as before. It also does so after
+    the collector's store is lost and rebuilt from the topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)

@@ -123,8 +123,8 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
 @promise("3 producer ids", "4 duplicate")
 @pytest.mark.quick
 def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
-    """If a batch was acknowledged before kill -9 and is sent again, the broker answers with its old
-    offset."""
+    """If a batch was acknowledged before kill -9 and is sent again, the broker answers with the
+    batch's old offset."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -171,7 +171,7 @@ def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> No
 
 def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> None:
     """If a log is damaged and good data follows the damage, the broker answers requests for that
-    partition with an error and serves the others."""
+    partition with an error and serves the other partitions."""
     broker = own_broker.start()
     create(broker, "logs", 2)
     with RawClient(broker.port) as client:
@@ -212,8 +212,8 @@ def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> No
 
 
 def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
-    """When a file cannot grow, the broker answers KAFKA_STORAGE_ERROR; once it can grow again, the
-    broker takes batches."""
+    """When a file cannot grow, the broker answers KAFKA_STORAGE_ERROR; once the file can grow
+    again, the broker takes batches."""
     broker = own_broker.start()
     create(broker, "logs")
     log = broker.logs / "logs-0" / names.segment_file(0, names.LOG)
@@ -320,8 +320,8 @@ def test_a_broker_whose_session_ended_registers_again(
 
 
 def test_a_broker_id_is_one_broker(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """A second broker with the same id is refused with a sentence that names the first; the first
-    broker goes on."""
+    """A second broker with the same id is refused with a sentence that names the first broker; the
+    first broker goes on."""
     broker = own_broker.start()
     zookeeper = str(broker.settings["zookeeper.connect"])
     other = SkidwayBroker(tmp_path / "other", zookeeper, zookeeper_session_timeout_ms=1000)

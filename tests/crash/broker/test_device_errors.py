@@ -1,8 +1,8 @@
 """A device under one of two log directories fails with EIO: on a write, an fsync, a read.
 
-Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the directory offline,
-names it on /health, and goes on with the other directory. After a start on a good device every
-acknowledged record is there again.
+Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the device's directory
+offline, names this directory on /health, and goes on with the other directory. After a start on a
+good device every acknowledged record is there again.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
 
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
-    """A batch that could not be written is refused and not stored, and its directory goes
+    """A batch that could not be written is refused and not stored, and the log directory goes
     offline."""
     disk.fail("write", ".log")
     with RawClient(broker.port) as client:

@@ -7,8 +7,8 @@ from support.clock import ManualClock
 
 
 def test_system_clock_counts_milliseconds_since_1970() -> None:
-    """Wall time is in milliseconds; a value in seconds or microseconds would be off by a
-    thousand."""
+    """Wall time is in milliseconds; a value in seconds or microseconds would be wrong by a factor
+    of a thousand."""
     clock: Clock = SystemClock()
     assert 1_600_000_000_000 < clock.time_ms() < 10_000_000_000_000
     assert clock.monotonic() <= clock.monotonic()

@@ -59,8 +59,8 @@ def test_write_atomically_syncs_file_before_rename_and_directory_behind(
 
 
 def test_lock_is_exclusive_and_names_the_holder(tmp_path: Path) -> None:
-    """While the lock is held, a second holder is refused with an error that names the first one's
-    process. Once the lock is released, it can be taken again."""
+    """While the lock is held, a second holder is refused with an error that names the first
+    holder's process. After its release the lock can be taken again."""
     directory = tmp_path / "made" / "on the way"
     with DirectoryLock(directory):
         with pytest.raises(StateRefused) as refused, DirectoryLock(directory):

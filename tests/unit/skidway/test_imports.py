@@ -18,7 +18,7 @@ CLIENT = (".consumer", ".kafka", ".producer")
 
 
 def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
-    """Producer and consumer import the client and what it needs of the kernel: no program, no
+    """Producer and consumer import only the client and the modules in KERNEL: no program, no
     schemas, no settings, no command line."""
     code = "import sys, skidway.consumer, skidway.producer; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

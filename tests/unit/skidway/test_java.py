@@ -11,7 +11,7 @@ from skidway.java import DROPPED_OPTION
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """A script that answers as that version of Java does."""
+    """A script that answers as Java of the given version does."""
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
     command.write_text(
@@ -76,8 +76,8 @@ def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> 
 
 
 def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
-    """SKIDWAY_JAVA names a command or a home; an old or missing Java is refused, not passed
-    over."""
+    """SKIDWAY_JAVA names a Java command or a Java home. If the Java there is missing or too old,
+    `find` raises an error and looks for no other Java."""
     command = fake_java(tmp_path / "a", "17")
     for name in (command, tmp_path / "a"):
         assert java.find({"SKIDWAY_JAVA": str(name)}).command == command

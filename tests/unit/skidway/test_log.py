@@ -104,7 +104,8 @@ def test_information_is_never_held_back(written: io.StringIO) -> None:
 
 
 def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
-    """A library's repeated warning is one JSON line; lower levels are not written."""
+    """A library's warning that repeats is written as one JSON line; a library's events below level
+    warning are not written."""
     kazoo = logging.getLogger("kazoo.client")
     kazoo.info("connecting to %s", "a")
     for _ in range(3):
@@ -116,8 +117,8 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """If a line cannot be written, the program goes on; the next line has the number of lines
-    lost."""
+    """If a line cannot be written, the program goes on. The next line that is written has the
+    number of lost lines."""
 
     class Full(io.StringIO):
         full = True

@@ -14,7 +14,7 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """Python 3.11 is the oldest version that is good."""
+    """Python 3.11 is the oldest version that is judged good."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -56,7 +56,8 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """A directory is good if a file can be made there; otherwise the finding names it."""
+    """A directory is judged good if a file can be made there; otherwise the finding names the
+    directory."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")
@@ -74,7 +75,7 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without Spark gets only advice: it says what to install for the loader."""
+    """A host without Spark gets only advice, which says what to install for the loader."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -95,8 +96,8 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Missing Java is only advice on a host without Spark, because an agent needs no Java and the
-    loader does."""
+    """On a host without Spark, missing Java is judged advice only, because such a host runs no
+    loader, and an agent needs no Java."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"

@@ -47,7 +47,7 @@ def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_failure_to_listen_is_said_once() -> None:
     """The error names the address once: the copy that `socket.create_server` adds is left out. If
-    the host is at fault, the advice does not speak of a port number."""
+    the host's name is the cause, the advice does not speak of a port number."""
     error = OSError(-2, "Name or service not known (while attempting to bind on address ('x', 80))")
     said = str(ports.cannot_listen("x", 80, "listeners", error))
     assert said == "cannot listen on x:80: name or service not known; set listeners to another"

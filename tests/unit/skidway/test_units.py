@@ -69,7 +69,7 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
 
 
 def program_of(unit: str) -> str:
-    """The program whose installation, user and state the unit has."""
+    """The program whose installation, user and state the unit uses."""
     if unit in ONE_RUN:
         return "loader"
     return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
@@ -95,8 +95,8 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def installed(unit: str, root: Path) -> Path:
-    """Writes a unit's file below `root` as it would stand on a host, and returns its path. Of a
-    template it writes one instance."""
+    """Writes a unit's file below `root` as it would stand on a host, and returns its path. If the
+    unit is a template, the file is written for one instance."""
     if unit.endswith(".timer"):
         installed(unit.replace(".timer", ".service"), root)
     file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")

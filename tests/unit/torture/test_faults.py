@@ -16,8 +16,8 @@ def test_the_same_seed_gives_the_same_faults() -> None:
 
 
 def test_every_kind_hits_every_target_and_none_twice_at_once() -> None:
-    """Every kind of fault hits all its targets; several targets fail at once, but each by one fault
-    only."""
+    """Every kind of fault hits all its targets. Several targets may fail at the same time, but no
+    target has two faults at the same time."""
     faults = [x for seed in range(20) for x in schedule(seed, HOUR_S)]
     hit = {(x.kind, x.target) for x in faults}
     assert hit == {(kind, target) for kind in Kind for target in TARGETS[kind]}

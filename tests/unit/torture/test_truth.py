@@ -65,7 +65,7 @@ def test_nothing_is_good_where_nothing_was_judged() -> None:
 
 
 def test_a_row_that_no_line_is() -> None:
-    """A torn row, an invented one, a row in another topic's table, and a good line among the
+    """A torn row, an invented row, a row in another topic's table, and a good line among the
     rejects are each reported."""
     verdicts = [_bucket("complete")]
     assert _found([1, 2, 3, 9], *verdicts).invented == [9]
@@ -88,8 +88,8 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
     """If a line's bucket is not listed, the line is judged by the next listed bucket within ten
-    minutes. The reason is that a loss is listed in the bucket in which it was declared, and this
-    bucket comes after the buckets that lost all their lines."""
+    minutes. The reason is that a loss is listed in the bucket in which the loss was declared, and a
+    bucket that lost all its lines comes before the bucket of the declaration."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -100,15 +100,15 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """If a bucket is listed, its lines are judged by its own verdict, and not by that of a later
-    bucket or of a later bucket of rejects."""
+    """If a bucket is listed, its lines are judged by its own verdict, and not by the verdict on a
+    later bucket of the topic or of the topic's rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not fit may be in any later bucket of the rejects, or may be lost in such a
-    bucket."""
+    """A line that does not fit its schema may be in any later bucket of the rejects, or may be lost
+    in a later bucket of the rejects."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -132,9 +132,9 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """Lines of a deleted file count as declared only in buckets that a recount names. These are the
-    buckets of its differences, and all buckets in the hours of its faults. A doubled line is never
-    excused."""
+    """Lines of a deleted file count as declared only in buckets that a recount names. A recount
+    names the buckets of the differences that it found, and all buckets in the hours of the faults
+    that it found. A doubled line is never excused."""
     hour = 1_769_853_600_000
     document = {
         "topics": [
@@ -163,9 +163,9 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """If a topic was deleted and made again, its bucket has the graver of the two topics' verdicts.
-    A loss of the former topic may affect a bucket that is listed only for the new topic. A bucket
-    that only the former topic had may stay incomplete."""
+    """If a topic was deleted and made again under its name, a bucket has the graver of the old and
+    the new topic's verdicts. A loss of the old topic may affect a bucket that is listed only for
+    the new topic. A bucket that only the old topic had may stay incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):

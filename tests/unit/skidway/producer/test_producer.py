@@ -111,8 +111,8 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Only the producer's own thread goes through its partitions, even to find out why a flush or
-    close was not finished in time."""
+    """Only the producer's own thread looks through the producer's partitions. This holds even when
+    a flush or close was not finished in time and the reason is looked for."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:

@@ -145,7 +145,8 @@ def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
     ],
 )
 def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
-    """Text stays text (no Norway problem), numbers are numbers, lists are lists."""
+    """A setting's type decides what a flag's value means: for a text setting `no` is text, and for
+    a boolean setting `no` is false. Numbers and lists are read by the setting's type too."""
     assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
 
 
@@ -230,7 +231,8 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """If the file of --config is missing, is a directory or is not UTF-8, the error names it."""
+    """If the file of --config is missing, is a directory or is not UTF-8, the error names the
+    file."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
@@ -239,7 +241,8 @@ def test_named_file_must_be_readable(tmp_path: Path) -> None:
 
 
 def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
-    """Without --config the program's default file is read if it exists; --config replaces it."""
+    """Without --config the program's default file is read if it exists. With --config only the
+    given file is read."""
     flags = ["state.dir=/s"]
     assert load(Agent, None, flags, program="agent", directory=tmp_path).batch_bytes == 900_000
     default = given_file(tmp_path, "batch.size: 5")
@@ -309,8 +312,8 @@ def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
 
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
-    """The example shows each key once with its help. Only required keys are active, so it loads to
-    the defaults."""
+    """The example shows each key once with its help. Only required keys are active, so the example
+    loads to the defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -388,7 +391,7 @@ def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) ->
 
 @given(st.text(max_size=60))
 def test_any_text_as_override_loads_or_is_refused(text: str) -> None:
-    """Any text as an override is either loaded or refused; none crashes."""
+    """Any text as an override is either loaded or refused; no text makes the program crash."""
     with contextlib.suppress(ConfigurationRefused):
         assert load(Agent, None, ["state.dir=/s", text]).state
 
