@@ -101,8 +101,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class SidesRow:
-    """One line of a table with several sides: the values of one figure, by side. A side without a
-    value is left out."""
+    """One line of a table with several sides: the values of one figure, by side. `sides` leaves out
+    a side that has no value."""
 
     name: str
     unit: str

@@ -82,7 +82,8 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """The directories of versions to remove: not in use, and not among the newest `kept`.
+    """The directories of versions to remove. `kept` versions stay: those in use, and the newest
+    others.
 
     `versions`: results of find; a directory whose name is not a version stays. `links`: the targets
     of the links in use.

@@ -134,8 +134,9 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A partition has a permanent hole if its log was cut below the acknowledged end, if the agent
-    has no right to read it, or if it is damaged. The other partitions are read on."""
+    """A partition has a permanent hole if its log was cut below the acknowledged end, if its log is
+    damaged, or if the agent has no right to read the partition. The agent continues to read the
+    other partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

@@ -111,7 +111,7 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
     """A partition's floor is the lowest of the floors of its waiting intents. Here intent 1 is sent
-    before intent 2 is acknowledged, and intent 3 is sent after that."""
+    before intent 2 is acknowledged, and intent 3 is sent after intent 2 is acknowledged."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})
