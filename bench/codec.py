@@ -42,7 +42,7 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro: fewer than for the others, because it is a hundred times slower."""
+"""Rows for Apache's avro: fewer than for the others, because avro is a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 

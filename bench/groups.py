@@ -104,7 +104,7 @@ def coordinator_port(address: str, topic: str) -> int:
     """The port, on loopback, of the coordinator of all groups. The coordinator is the only broker.
 
     A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
-    then.
+    after this request.
     """
     consumer = Consumer({"bootstrap.servers": address, "group.id": "groups"})
 

@@ -140,7 +140,7 @@ def _missing_servers(
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
     """Groups that have no hosts, but whose service is needed: hosts of other groups use the
-    service, and no variable names an existing one."""
+    service, and no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

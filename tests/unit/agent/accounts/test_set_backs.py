@@ -14,7 +14,7 @@ def _read(found: SetBacks, *readings_ms: int) -> None:
 
 
 def test_a_clock_that_only_goes_on_says_the_present() -> None:
-    """If the clock was never set back, the present is its greatest time."""
+    """If the clock was never set back, the greatest time is the present time."""
     found = SetBacks()
     _read(found, 10, 20, 30)
     assert found.greatest("logs", 30) == 30

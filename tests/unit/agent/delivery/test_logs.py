@@ -71,8 +71,8 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
-    """Records with an origin become columns, and others are skipped. A damaged batch becomes a
-    hole, and the agent reads on after it."""
+    """Records with an origin become columns, and records without an origin are skipped. A damaged
+    batch becomes a hole, and the agent reads on after the batch."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
