@@ -11,8 +11,8 @@
     debian        installs packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
     produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
-    consume       reads such messages with confluent-kafka, with kcat and with our fetcher, which
-                  returns columns: Apache Kafka 4.1
+    consume       reads 200-byte messages with confluent-kafka, with kcat and with our fetcher,
+                  which returns columns: Apache Kafka 4.1
     shapes        1 and 10 KB, acks, producers, codecs; CPU and memory for each GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1

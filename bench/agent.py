@@ -1,9 +1,9 @@
 """A file of log lines into a broker: our agent (raw, and parsed into six fields) beside rsyslog.
 
 Both read the same file and write to one partition of the same Skidway broker, with
-acknowledgements; rsyslog does not parse lines. CPU seconds are those of the agent or of rsyslog,
-including its start, read from /proc when the last line has arrived. Intents, checkpoints and counts
-of the agent are on, as always.
+acknowledgements; rsyslog does not parse lines. The CPU seconds of a side are those of its program
+(agent or rsyslog), including the program's start; they are read from /proc when the last line has
+arrived. Intents, checkpoints and counts of the agent are on, as always.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Several brokers on one host: one broker process uses one core, so two brokers use two cores.
 
 Compares a cluster of one Skidway broker, a cluster of two, and one Apache Kafka. The load generator
-(brokers_load) sends prepared Produce requests over a few connections to the leaders, as fast as
-they are answered. It needs little CPU, but it shares the cores with the brokers, so the table shows
-its CPU time too.
+(brokers_load) sends prepared Produce requests over a few connections to the leaders, as fast as the
+leaders answer. The generator needs little CPU, but it shares the cores with the brokers, so the
+table shows its CPU time too.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def sites() -> Iterator[tuple[Site, Site, Site]]:
 
 
 def live(address: str) -> int:
-    """The number of brokers that one broker knows of."""
+    """The number of brokers that the broker at `address` knows of."""
     with Client(address) as client:
         return len(client.metadata(()).brokers)
 

@@ -13,8 +13,8 @@ All sides give the same bytes and the same columns (asserted before the measurem
 dates or times, because the peers would spend most of their time on Python objects for them. Our
 codec checks everything; the peers make only their built-in checks. `narrow`, `wide` and `nullable`
 are flat and encoded on the path `pyruhvro`; the other shapes, and all decoding, take the path
-`columns`. The last row is the slow path for datums that cannot be read in whole columns. Most of
-these datums are bad. Seconds are CPU seconds.
+`columns`. The last row of the table is the slow path, for datums that cannot be decoded in whole
+columns. Most of these datums are bad. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro: fewer than for the others, because it is a hundred times slower."""
+"""Rows for Apache's avro: fewer than for the others, because avro is a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -70,8 +70,8 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """The speed for datums that whole columns cannot read: each is decoded, encoded and
-    compared."""
+    """The speed for datums that cannot be decoded in whole columns: each datum is decoded, encoded
+    and compared."""
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)

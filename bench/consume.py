@@ -69,7 +69,7 @@ def fill(address: str, topic: str, count: int = FILLED) -> None:
     """Fills the topic with `count` messages, in batches of 4,000 at most.
 
     Raises:
-        RuntimeError: Not all of them arrived.
+        RuntimeError: Not all messages arrived.
     """
     create(address, topic)
     settings: dict[str, str | int] = {

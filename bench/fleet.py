@@ -2,7 +2,7 @@
 
 Requests are sent in an open loop at several rates; a latency counts from the time at which the
 request was due. Then the broker is restarted and all clients connect again at once. Figures are
-milliseconds: the ratio is ours over the peer's, and less is better.
+milliseconds: the ratio is our figure over the peer's, and less is better.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class Storm:
     def run(self) -> dict[str, float]:
         """Quantiles of the times that the clients waited, in ms. Each time counts from the moment
         at which the first of all clients was connected. A client that is not served in PATIENCE_S
-        counts with PATIENCE_S; `missing` is the number of these clients."""
+        counts with PATIENCE_S; `missing` is the number of clients that were not served."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):

@@ -1,10 +1,10 @@
 """1,000 groups that commit once a second: latency, and the work of brokers and ZooKeeper.
 
-Each group is a simple consumer with its own connection that commits every partition of a topic. The
-loop is open: the groups' commits are spread evenly over each second, and a latency counts from the
-time at which the commit was due. The number of ZooKeeper's transactions is the difference between
-its last transaction ids (zxid) before and after the run. Apache Kafka stores offsets in a topic
-instead and uses no ZooKeeper.
+Each group is a simple consumer, which has its own connection and commits every partition of a
+topic. The loop is open: the groups' commits are spread evenly over each second, and a latency
+counts from the time at which the commit was due. The number of ZooKeeper's transactions is the
+difference between its last transaction ids (zxid) before and after the run. Apache Kafka stores
+offsets in a topic instead and uses no ZooKeeper.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def coordinator_port(address: str, topic: str) -> int:
     """The port, on loopback, of the coordinator of all groups. The coordinator is the only broker.
 
     A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
-    then.
+    after this request.
     """
     consumer = Consumer({"bootstrap.servers": address, "group.id": "groups"})
 

@@ -2,7 +2,7 @@
 
 Each message contains the time at which it was due. The loop is open: if a broker stalls, the
 waiting time of all messages counts (this avoids coordinated omission). Figures are milliseconds:
-the ratio is ours over the peer's, and less is better.
+the ratio is our figure over the peer's, and less is better.
 """
 
 from __future__ import annotations

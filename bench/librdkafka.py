@@ -2,8 +2,8 @@
 
 confluent-kafka needs one call for each message; in batches of 50 this call costs more than the work
 of either broker for the message, so the figure would measure Python. librdkafka's own
-`rd_kafka_produce_batch` takes an array of messages. Library, protocol, batches and threads are the
-same; the call is the one that a program in C makes.
+`rd_kafka_produce_batch` takes an array of messages. Only this call differs from confluent-kafka (a
+program in C makes the same call); library, protocol, batches and threads are the same.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ Runs the whole pipeline on this machine: agent, broker, mirror into an offline c
 minute a load from the offline cluster into a local directory. Each load is a new process with its
 own Spark, as a systemd timer or cron would start it. Every line contains the time at which it was
 written. The first figure is the time until a consumer of the datacenter's broker gets the line,
-which happens only after the broker has flushed it. The second is the time until the row's file is
-in place. This moment is the file's change time (ctime), because a rename into place sets it.
+which happens only after the broker has flushed the line. The second figure is the time until the
+row's file is in place. A rename moves the file into place and sets its change time (ctime), so the
+benchmark takes the change time as this moment.
 """
 
 from __future__ import annotations

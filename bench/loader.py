@@ -1,9 +1,9 @@
 """A topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with from_avro.
 
 Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The peer
-runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that version; it
-neither removes duplicates nor counts. Rows per second are those of the load itself, after warm-up:
-neither figure contains Spark's start-up.
+runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that version. The
+peer neither removes duplicates nor counts. Rows per second are those of the load itself, after
+warm-up: neither figure contains Spark's start-up.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def load(folder: Path, address: str, schemas: str, topic: str) -> float:
 
 
 def spark(folder: Path, address: str, topic: str) -> float:
-    """Rows per second of Spark's own source, the second of two loads in one session."""
+    """Rows per second of Spark's own source in the second of two loads in one session."""
     done = subprocess.run(
         [
             str(CACHE / "venv" / "bin" / "python"),

@@ -101,7 +101,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class SidesRow:
-    """One line of a table with several sides: a figure of each side that has a value of it."""
+    """One line of a table with several sides: the values of one figure, by side. `sides` leaves out
+    a side that has no value."""
 
     name: str
     unit: str

@@ -1,10 +1,10 @@
 """One client with few requests beside its neighbours: 20 connections that send without pause.
 
 The client (the good client below) sends a record with acks=all 50 times a second. Its latencies, in
-milliseconds, count from the time at which each record was due. The ratio is ours over the peer's,
-so less is better. There are three kinds of runs: without neighbours, beside 20 connections that
-flood the broker with Metadata requests, and beside 20 stock librdkafka producers that send each
-message in a separate request. The table also shows how many requests of the neighbours are
+milliseconds, count from the time at which each record was due. The ratio is our latency over the
+peer's, so less is better. There are three kinds of runs: without neighbours, beside 20 connections
+that flood the broker with Metadata requests, and beside 20 stock librdkafka producers that send
+each message in a separate request. The table also shows how many requests of the neighbours are
 answered, because a broker could serve the good client well by starving the neighbours.
 """
 

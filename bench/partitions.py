@@ -51,7 +51,7 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def ours() -> Iterator[tuple[Program, str]]:
-    """Our broker, filled and stopped, with its running ZooKeeper."""
+    """Our broker, filled and stopped; its ZooKeeper runs."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)

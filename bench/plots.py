@@ -1,8 +1,8 @@
 """Plots of the results, as SVG beside the CSV files: bars of medians, lines over a run.
 
 A bar is the median of a side's rounds; its whisker goes from the least round to the greatest.
-Figures with the same unit share an axis, which is logarithmic if they differ by more than a factor
-of 30.
+Figures with the same unit share an axis, which is logarithmic if these figures differ by more than
+a factor of 30.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def produce(address: str, side: str, batch: int, acks: int, count: int) -> float
     """Messages per second into a new topic, until librdkafka has sent all messages.
 
     Raises:
-        RuntimeError: Not all of them arrived.
+        RuntimeError: Not all messages arrived.
     """
     topic = f"{side}-{batch}-{acks}-{time.time_ns()}"
     create(address, topic)

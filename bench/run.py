@@ -63,7 +63,8 @@ NAMES = (*BY_DEFAULT, *WHEN_NAMED)
 DRAWN: Mapping[str, Sequence[str]] = {
     "paper": [figure.name for figure in experiment.FIGURES],
 }
-"""The plots of benchmarks that draw their own; all others get bars."""
+"""The plots that a benchmark draws itself, by benchmark. The results of all other benchmarks are
+drawn as bars."""
 
 
 def main(names: Sequence[str]) -> int:
@@ -95,7 +96,7 @@ def keep(result: Result, machine: str) -> None:
 
 
 def placed(text: str, result: Result, machine: str) -> str:
-    """The page with the table in its section, with plots, machine and date below it."""
+    """The page with the table in its section, and with plots, machine and date below the table."""
     begin, end = f"<!-- bench:{result.name} -->\n", "<!-- /bench -->"
     head, found, rest = text.partition(begin)
     if not found:

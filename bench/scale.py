@@ -1,4 +1,4 @@
-"""Full size, or with BENCH_QUICK=1 in the environment a trial: it only shows that all runs.
+"""Sizes of runs: full, or a trial that only shows that every benchmark runs (BENCH_QUICK=1).
 
 The figures of a trial mean nothing: `bench.run` prints them and does not write them to a file.
 """

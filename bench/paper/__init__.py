@@ -3,9 +3,9 @@
 One producer sends 10 million messages of 200 bytes, in batches of 1 and of 50, without waiting for
 answers; then one consumer reads them with a prefetch of about 200 KB. Skidway, Apache Kafka,
 RabbitMQ and ActiveMQ run one after the other on the machine, each with one partition or queue,
-persistent and flushed asynchronously. A side that is too slow for 10 million messages gets a fixed
-time instead; its consumer reads the messages that its producer sent. RabbitMQ and ActiveMQ have no
-batches.
+whose messages are persistent and flushed asynchronously. A side that is too slow for 10 million
+messages gets a fixed time instead; its consumer reads the messages that its producer sent. RabbitMQ
+and ActiveMQ have no batches.
 
     experiment    the sides in turn, the table, and the paper's figures 4 and 5
     series        the progress of a run, with a point about every second
@@ -14,6 +14,6 @@ batches.
     activemq      a server of Debian's package, and its producer and consumer threads
 
 Each system has its usual client: Skidway and Kafka have librdkafka, called from Python; RabbitMQ
-and ActiveMQ have their own Java clients. Each side runs once: the points of every second show how
-steady it was.
+and ActiveMQ have their own Java clients. Each side runs once: its points, one for every second,
+show how steady the side was.
 """

@@ -22,7 +22,7 @@ def produce(address: str, topic: str, batch: int, count: int, seconds_max: float
     """Sends `count` messages of 200 bytes, or as many as the time allows.
 
     Raises:
-        RuntimeError: Not all of them arrived.
+        RuntimeError: Not all messages arrived.
     """
     with librdkafka.Producer(settings(address, batch, acks=0), topic) as producer:
         producer.send(MESSAGE, 1)

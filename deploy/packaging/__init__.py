@@ -10,5 +10,5 @@
 All programs of one version share one resolution of the dependencies, because a host has one virtual
 environment for all its programs. The wheels work only with the Python that built them (same minor
 version, same architecture), which `wheels.json` names. README.md beside this file says how to
-install from the directory on a host.
+install programs from `dist/wheels/<version>` on a host.
 """

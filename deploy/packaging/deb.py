@@ -50,7 +50,7 @@ Description: tails log files and publishes them to Kafka, exactly once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds the package and prints its path; returns 1 and prints the reason if that fails, and
+    """Builds the package and prints its path. Returns 1 and prints the reason if the build fails;
     returns 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make deb", description="the agent's Debian package")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")

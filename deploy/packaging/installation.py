@@ -4,8 +4,9 @@
 
 runs `pip install PIP-ARGUMENT...` with the Python that runs this script. pip's own lines become
 "  12 pyspark-4.3.0 (434.1 MB)". While pip prints nothing, because it downloads or builds something
-large, a line every SILENCE_S says what pip does. If pip fails, its last lines are shown. This
-script needs only the standard library and any pip, because nothing else is installed yet.
+large, this script prints every SILENCE_S a line that says what pip is doing. If pip fails, the
+script shows pip's last lines. This script needs only the standard library and any pip, because
+nothing else is installed yet.
 """
 
 import re

@@ -17,7 +17,8 @@ CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
 """A version in the normal form of PEP 440, without epoch. Directories and files are named after the
-version, so it must already have its normal form, which pip writes into the names of wheels."""
+version. pip writes the normal form into the names of wheels, so the caller must give the version in
+this form."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 

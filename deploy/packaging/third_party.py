@@ -37,8 +37,8 @@ version."""
 
 @dataclass(frozen=True, slots=True)
 class ThirdParty:
-    """The content of the folder: for each program the names of its files, for each file its
-    hash."""
+    """The content of the folder third-party: for each program the names of its files, for each file
+    its hash."""
 
     folder: Path
     programs: dict[str, list[str]]
@@ -51,8 +51,8 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """The content of the folder. If the folder is out of date, it is built anew for the
-    dependencies of the wheel `own`."""
+    """The content of `folder`. If the folder is out of date, it is built anew for the dependencies
+    of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:
@@ -113,7 +113,8 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
 
 
 def _is_installed(file: str) -> bool:
-    """Whether the environment has this wheel's package in the same version, or not at all."""
+    """Whether the environment has this wheel's package in the wheel's version, or lacks the
+    package; True for packages in UNBOUND."""
     name, given, *_ = file.split("-")
     try:
         return name in UNBOUND or version(name) == given

@@ -29,8 +29,8 @@ MANIFEST = "wheels.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds the directory and prints its path; returns 1 and prints pip's output if that fails,
-    and returns 2 for a bad version."""
+    """Builds the directory and prints its path. Returns 1 and prints pip's output if the build
+    fails; returns 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make wheels", description="wheels for offline hosts")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)

@@ -39,10 +39,10 @@ def counters(
     """The settings of the audit's counters, by name of the counter.
 
     Each cluster has a first counter. If the cluster mirrors others, this counter counts the
-    mirrored topics; otherwise it counts the topics that agents publish there. A cluster that
-    mirrors others and has agents of its own also gets a second counter, `<cluster>.broker`. Ports
-    are given to all first counters, then to the second counters. So a second counter does not
-    change the port of a first counter.
+    mirrored topics; otherwise it counts the topics that agents publish to in the cluster itself. A
+    cluster that mirrors others and has agents of its own also gets a second counter,
+    `<cluster>.broker`. Ports are given to all first counters, then to the second counters. So a
+    second counter does not change the port of a first counter.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]

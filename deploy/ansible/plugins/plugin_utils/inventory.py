@@ -16,7 +16,7 @@ Groups = Mapping[str, Sequence[str]]
 
 
 def cluster_of(host: HostVars, clusters: Clusters) -> str:
-    """The cluster of a host: its `skidway_cluster`, or else the first one.
+    """The cluster of a host: its `skidway_cluster`, or else the first cluster of `clusters`.
 
     Defaults of a role are not visible in the variables of other hosts, so this function repeats the
     default of `skidway_cluster`.

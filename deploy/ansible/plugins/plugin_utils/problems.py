@@ -120,7 +120,8 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """Clusters that are needed and have no brokers, because the group is empty or missing."""
+    """Clusters that are needed, but have neither hosts in the group `brokers` nor an existing
+    Kafka."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
@@ -138,8 +139,8 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """Groups that have no hosts although other hosts need the group's service, if no variable names
-    an existing service instead."""
+    """Groups that have no hosts, but whose service is needed: hosts of other groups use the
+    service, and no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

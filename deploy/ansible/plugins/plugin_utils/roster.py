@@ -37,7 +37,7 @@ def retirement_problem(
 
     `most` is a number, or "N%" of the expected hosts (but at least one). The limit protects against
     an inventory that has only one datacenter or was read only in part: without the limit, such an
-    inventory would end the audit's expectation of all other hosts.
+    inventory would retire all hosts that it lacks.
     """
     there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}

@@ -13,8 +13,7 @@ RUNS = frozenset({"active", "activating", "reloading"})
 def started_before(
     status: Mapping[str, Any], files: Iterable[Mapping[str, Any]], moment: str = ""
 ) -> bool:
-    """Whether a running service was started before the moment, or before one of the files was
-    written.
+    """Whether a running service was started before `moment`, or before one of `files` was written.
 
     `status`: properties of systemd, times in UTC; `files`: results of find; `moment`: RFC 3339.
     """

@@ -41,7 +41,7 @@ def texts(value: Any) -> list[str]:
 
 def holds_secret(settings: Mapping[str, Any]) -> bool:
     """Whether these settings contain a secret at any depth: a key such as password, or a URL with a
-    user. Ansible's output must not show them."""
+    user. Ansible's output must not show settings with a secret."""
     return any(_SECRET.search(key) or _secret(value) for key, value in flat(settings).items())
 
 

@@ -78,7 +78,7 @@ def _mirrors(clusters: Clusters, cluster: str) -> list[str]:
 
 
 def _unmirrored(clusters: Clusters, name: str) -> list[str]:
-    """Patterns of the topics of a cluster that no other cluster mirrors."""
+    """Patterns of those topics of a cluster that no other cluster mirrors."""
     if not any(name in _mirrors(clusters, other) for other in clusters):
         return [_everything(name)]
     topics = listed(clusters, name, "mirrored_topics") or [".*"]
@@ -88,8 +88,8 @@ def _unmirrored(clusters: Clusters, name: str) -> list[str]:
 def _unloaded(
     clusters: Clusters, name: str, loaders: Iterable[HostVars], published: Collection[str]
 ) -> list[str]:
-    """Patterns of the topics of a cluster that no loader loads, neither from the cluster itself nor
-    from a cluster that mirrors it."""
+    """Patterns of those topics of a cluster that no loader loads, neither from the cluster itself
+    nor from a cluster that mirrors it."""
     by_loader = []
     for loader in loaders:
         here = cluster_of(loader, clusters)
@@ -128,8 +128,8 @@ def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
 
 
 def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
-    """Patterns of the topics that every one of these lists matches. Without any list, these are all
-    topics of the cluster."""
+    """Patterns of the topics that every one of `lists` matches. If `lists` is empty, the result
+    matches all topics of the cluster."""
     narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
     if () in narrow:
         return []

@@ -18,9 +18,9 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
     """The wheels that a requirements file lists, and pip's own.
 
-    `installed`: requirements files that are already installed in the virtual environment; their
-    wheels are left out. Raises ValueError if a wheel is missing, or if an installed package has the
-    same version but another hash.
+    `installed`: requirements files that are already installed in the virtual environment; the
+    wheels of these files are left out. Raises ValueError if a wheel is missing, or if an installed
+    package has the same version but another hash.
     """
     by_release: dict[tuple[str, str], list[str]] = {}
     for path in files:
@@ -82,7 +82,8 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """The directories of versions to remove: not in use, and not among the newest `kept`.
+    """The directories of versions to remove. `kept` versions stay: those in use, and the newest
+    others.
 
     `versions`: results of find; a directory whose name is not a version stays. `links`: the targets
     of the links in use.

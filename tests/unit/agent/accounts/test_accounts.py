@@ -62,8 +62,8 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
-    """An unread line may have been written before the clock was set back, at a time greater than
-    the present one. So the declared loss also covers the bucket of that time."""
+    """An unread line may have been written before the clock was set back, when the clock showed a
+    later time than the present. So the declared loss also covers the bucket of the later time."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

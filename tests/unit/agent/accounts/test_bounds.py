@@ -25,8 +25,8 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
 
 @promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
-    """The first bucket of a loss is that of the last seal's time. The agent subtracts no lateness
-    from it, because the audit subtracts its own lateness."""
+    """The first bucket of a loss is the bucket of the last seal's time. The agent subtracts no
+    lateness from this time, because the audit subtracts its own lateness."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n")
     world.start()

@@ -60,8 +60,8 @@ def test_two_deltas_of_one_transaction_follow_each_other() -> None:
 
 
 def test_behind_the_transaction_the_database_is_asked() -> None:
-    """After the transaction the agent reads the previous number from the database so that it does
-    not keep such numbers in memory for ever."""
+    """After the transaction the agent reads the previous number from the database, so that it does
+    not keep the numbers of all buckets in memory for ever."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, lambda keys: dict.fromkeys(keys, 9))
@@ -129,8 +129,8 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
     """One transaction stores a delta or seal and removes the sums and losses that this message
-    contains. It also stores the numbers with which the next delta and the next heartbeat
-    continue."""
+    contains. The same transaction stores the numbers with which the next delta and the next
+    heartbeat continue."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)
     deltas.passed([_one(state)], changes)

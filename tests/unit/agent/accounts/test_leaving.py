@@ -69,8 +69,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a file whose size was noted is replaced by another file, a later look finds that, and the
-    topic gets no last word until the agent has read the new file."""
+    """If a file whose size was noted is replaced, a later look finds the new file, and the topic
+    gets no last word until the agent has read the new file."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))

@@ -22,8 +22,8 @@ def committed(mail: Mail, state: StateDatabase) -> None:
 
 
 def test_only_what_is_durable_is_published() -> None:
-    """A message is published only after its transaction, and a later transaction removes it from
-    the outbox."""
+    """A message is published only after its transaction, and a later transaction removes the
+    message from the outbox."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "m")
     state = StateDatabase(connection)
@@ -64,8 +64,8 @@ def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None
 
 
 def test_ids_go_on_behind_those_of_the_state() -> None:
-    """Message ids give the order of messages, so after a start of the agent they continue from the
-    ids in the database."""
+    """Message ids give the order of messages, so after a start of the agent new ids continue from
+    the ids in the database."""
     mail = Mail([Message(4, 1, None, b"a"), Message(7, None, 9, b"b")])
     assert mail.announced_files() == {9}
     mail.stage(delta(2), number=2)

@@ -74,8 +74,9 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start the agent does not close a file that it cannot open as long as promised records
-    of the file are undelivered, even if the agent has not yet sent any of these records again."""
+    """After a start the agent does not close a file while promised records of the file are
+    undelivered, even if the agent cannot open the file and so has sent none of these records
+    again."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

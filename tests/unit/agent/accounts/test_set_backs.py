@@ -14,7 +14,7 @@ def _read(found: SetBacks, *readings_ms: int) -> None:
 
 
 def test_a_clock_that_only_goes_on_says_the_present() -> None:
-    """If the clock was never set back, the present is its greatest time."""
+    """If the clock was never set back, the greatest time is the present time."""
     found = SetBacks()
     _read(found, 10, 20, 30)
     assert found.greatest("logs", 30) == 30
@@ -23,8 +23,8 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """After the clock was set back, a topic uses the greater time that the clock showed before,
-    because an unread line may have that time. This ends with the topic's first seal for which the
-    agent looked at the files after the set-back."""
+    because an unread line may have that time. The topic uses the greater time until its first seal
+    for which the agent looked at the files after the set-back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")

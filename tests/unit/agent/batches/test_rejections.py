@@ -10,7 +10,7 @@ def line(first: int, reason: str = "no-match") -> RejectedLine:
 
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
     """Each rejected line is logged once, in a summary that says how many lines were rejected for
-    each reason, and where the first of them lies."""
+    each reason, and where the first of these lines lies."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]

@@ -59,7 +59,7 @@ class Site:
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
     """The agent creates the data and rejected topics that are missing, with the configured number
-    of partitions, and does not change existing ones."""
+    of partitions, and does not change existing topics."""
     site = Site(raw("a"), raw("b"), topic_partitions=3)
     site.cluster.create("a", 7)
     site.ensure()
@@ -106,8 +106,8 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """If the settings name a schema file, the agent registers it under the topic's subject. If they
-    name a subject, the agent uses the newest version."""
+    """If the settings name a schema file, the agent registers its schema under the topic's subject.
+    If the settings name a subject, the agent uses the subject's newest version."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))

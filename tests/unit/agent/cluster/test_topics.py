@@ -21,7 +21,8 @@ def test_a_batch_below_what_was_acknowledged_lies_in_another_log(
     tp: TopicPartition, base: int, fallen: bool
 ) -> None:
     """If a batch is acknowledged at an offset that is not higher than the last acknowledged offset
-    of its partition, the topic was made again, although no broker has told the agent so yet."""
+    of its partition, the agent concludes that the topic was made again, without waiting for a
+    broker to report this."""
     assert has_fallen_back([Delivery(None, tp, base, None)], {TP: 7}) is fallen
 
 

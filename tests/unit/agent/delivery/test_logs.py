@@ -71,8 +71,8 @@ def logs(fetcher: Fetcher) -> FetchedLogs:
 
 
 def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetcher) -> None:
-    """Records with an origin become columns, and others are skipped. A damaged batch becomes a
-    hole, and the agent reads on after it."""
+    """Records with an origin become columns, and records without an origin are skipped. A damaged
+    batch becomes a hole, and the agent reads on after the batch."""
     ones = np.ones(2, np.int64)
     origins = Origins(ones * 3, ones * 4, np.array([0, 10]), ones * 10)
     values, times = pa_binary([b"a", b"b"]), np.array([7, 8], np.int64)
@@ -134,8 +134,9 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A partition has a permanent hole if its log was cut below the acknowledged end, if the agent
-    has no right to read it, or if it is damaged. The other partitions are read on."""
+    """A partition has a permanent hole if its log was cut below the acknowledged end, if its log is
+    damaged, or if the agent has no right to read the partition. The agent continues to read the
+    other partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

@@ -30,8 +30,8 @@ def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
 
 
 def test_seals_name_the_offsets_also_after_a_start() -> None:
-    """When the agent was started anew, its seals name the last acknowledged offsets, even before it
-    sends anything."""
+    """After a new start, the agent's seals name the last acknowledged offsets, even before the
+    agent sends anything."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n")
     world.start()

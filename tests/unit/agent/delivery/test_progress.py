@@ -91,8 +91,8 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Floors do not move while intents from before the agent started are unfinished, because this
-    process does not know at which offsets their records lie."""
+    """Floors do not move while intents of an earlier process of the agent are unfinished, because
+    the running process does not know at which offsets the records of these intents lie."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})
@@ -111,7 +111,7 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
     """A partition's floor is the lowest of the floors of its waiting intents. Here intent 1 is sent
-    before intent 2 is acknowledged, and intent 3 is sent after that."""
+    before intent 2 is acknowledged, and intent 3 is sent after intent 2 is acknowledged."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

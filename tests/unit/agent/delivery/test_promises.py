@@ -30,8 +30,8 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """If one byte of the line differs, in its head or after it, nothing is sent under its old
-    origin. The line is declared lost, because no broker has it."""
+    """If one byte of the line differs, in the line's head or after the head, nothing is sent under
+    the line's old origin. The line is declared lost, because no broker has it."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()

@@ -112,7 +112,8 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
     """An intent's reach is the set of partitions in which the agent searches for its records. Every
-    record goes to one of them, whatever the line holds and wherever it begins."""
+    record goes to one of these partitions, whatever its line contains and wherever the line
+    begins."""
     key = "line" if partitioning == "key" else None
     made = recipe(partitions=4, partitioning=partitioning, key=key, **regex("(?P<line>[^x].*)"))
     data = b"".join(b"%s%d\n" % (b"x" if i % 7 == 0 else b"a", i) for i in range(400))

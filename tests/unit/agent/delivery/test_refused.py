@@ -43,8 +43,8 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """The first attempt arrived, its answer was lost, and the broker refuses the retry. Then the
-    line is counted once, and is not set apart."""
+    """If the first attempt arrived, its answer was lost, and the broker refuses the retry, the line
+    is counted once, and is not set apart."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -57,9 +57,9 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
-    """After the producer's id was lost, the first batch arrived twice. The refused record's first
-    copy lies at a lower offset than the acknowledged second copy of that batch; the agent still
-    finds it."""
+    """After the producer's id was lost, the first batch arrived twice. The first copy of the
+    refused record lies at a lower offset than the acknowledged second copy of the first batch; the
+    agent still finds the record."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -98,8 +98,8 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """A connection is lost while an attempt is under way, and the attempt arrives during the wait.
-    The agent finds the record."""
+    """If a connection is lost while an attempt is under way, and the attempt arrives during the
+    wait, the agent finds the record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -207,8 +207,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash the agent sends the other records of the refused line's intent, which go to
-    another topic and have not arrived yet. Only the refused line is lost."""
+    """After a crash the agent sends the other records of the refused line's intent: these other
+    records go to another topic and have not arrived yet. Only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
