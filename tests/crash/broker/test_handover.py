@@ -111,8 +111,8 @@ def fill(pair: Pair) -> None:
 
 
 def options(broker: SkidwayBroker) -> list[str]:
-    """The options of `skidway broker hand-over|take-over` for this broker, which are the same as
-    those of `run`."""
+    """The options of `skidway broker hand-over|take-over` for this broker. `run` takes the same
+    options."""
     words = broker.command()
     return words[words.index("--set") :]
 

@@ -253,8 +253,8 @@ def cluster(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark that all loads share, except for loads that need their own. The first load starts
-    it."""
+    """The Spark that loads share; only a load that needs a Spark of its own does not use it. The
+    first load on the shared Spark starts it."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))
         yield shared
