@@ -1,4 +1,5 @@
-"""From three bare hosts to a running fleet, an upgrade and failures, as one story in order.
+"""One story, told test by test: three bare hosts become a running fleet, which is upgraded and
+meets failures.
 
 The hosts are Debian 12 under systemd, reached by ssh. The test changes them only with the
 collection's playbooks, run as an operator runs them. The lines are those of sshd and sudo
@@ -98,8 +99,8 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """The timer's unit loads the lines of sshd, the journal and nginx, every line once and in
-    order; the audit calls both hosts complete, in every topic and every tier."""
+    """The unit that the load timer starts loads the lines of sshd, the journal and nginx, every
+    line once and in order. The audit calls both hosts complete, in every topic and every tier."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
