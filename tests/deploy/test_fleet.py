@@ -132,8 +132,8 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
 
 
 def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
-    """With `loader_recount: false`, site.yml stops and disables the recount's timer, and starts it
-    again once the inventory wants it."""
+    """With `loader_recount: false`, site.yml stops and disables the recount's timer. Once this
+    setting is gone, site.yml enables and starts the timer again."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
     look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
     fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
@@ -149,8 +149,8 @@ def recounted(fleet: Fleet) -> set[tuple[str, str]]:
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
-    """If `skidway agent validate` refuses a configuration, the play stops and shows the error; the
-    old file stays in place and the process keeps running."""
+    """If `skidway agent validate` refuses a configuration, the play stops and shows the error. The
+    old configuration file stays in place, and the agent keeps running."""
     host = fleet.applications[0]
     look = "sha256sum /etc/skidway/agent.yml; systemctl show --property=MainPID skidway-agent"
     before = host.read(look)

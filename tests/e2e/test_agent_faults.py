@@ -91,8 +91,8 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """If a batch of a dead agent arrives after its lines were sent again, each line still becomes
-    one row."""
+    """If a batch of a dead agent arrives after the restarted agent sent the batch's lines again,
+    each line still becomes one row."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
