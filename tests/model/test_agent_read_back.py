@@ -353,8 +353,8 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Connections and producer ids are lost, and limits change. A record that the agent finds in a
-    log still counts as delivered, and only refused records are lost."""
+    """Even if connections break, producer ids are lost and limits change, a record that the agent
+    finds in a log counts as delivered. Only refused records are lost."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()

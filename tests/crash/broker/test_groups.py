@@ -120,8 +120,8 @@ def become_member(client: RawClient) -> tuple[str, int]:
 
 
 def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
-    """Hundreds of groups commit in few ZooKeeper transactions, and the broker is killed. Afterwards
-    each group has its last answered commit, or a newer commit."""
+    """Each group has its last answered commit, or a newer commit, after hundreds of groups
+    committed in few ZooKeeper transactions and the broker was killed."""
     own_broker.start()
     with RawClient(own_broker.port) as client:
         create(client)
