@@ -378,8 +378,8 @@ class Producer:
         """Loses the connection: batches without an answer are sent again, in their order.
 
         survivors: how many batches of the old connection may still arrive late. is_known: whether
-        the batches keep their producer id. Then a batch that has arrived is recognized as a
-        duplicate.
+        the batches keep their producer id. If the batches keep it, a batch that has arrived is
+        recognized as a duplicate when it is sent again.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:
