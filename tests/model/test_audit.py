@@ -4,8 +4,9 @@ in the end every complete bucket is called complete.
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
 and more than once. After each message the test asks the real judgement which buckets are complete.
-D0 to D5 are kinds of lines and buckets. A bucket of the kind D3 may not be called complete. If a
-bucket is called complete, its rows may lack no line of the kinds D0, D1, D2, D4 and D5:
+D0 to D5, listed here, are kinds of lines and buckets. A bucket of the kind D3 may not be called
+complete. If a bucket is called complete, its rows may lack no line of the kinds D0, D1, D2, D4 and
+D5:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted

@@ -172,9 +172,8 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """Lets a write to ZooKeeper fail. The failure comes before the write takes effect or after
-        that, or the reason is that consumers which coordinate through ZooKeeper use the group by
-        now."""
+        """Lets a write to ZooKeeper fail. The write fails before it takes effect, or after it took
+        effect, or because consumers that coordinate through ZooKeeper use the group by now."""
         if self.pending:
             number, content = self.pending.pop(0)
             is_free = self.stored is None or not decode("g", self.stored).members

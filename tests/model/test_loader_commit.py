@@ -233,8 +233,8 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """Replaces a loader, and sorts the two loaders. Sorting makes two states equal that differ
-        only in the order of the loaders."""
+        """Replaces a loader, and sorts the two loaders. After the sorting, states that differ only
+        in the order of the loaders are equal."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
         return replace(world, loaders=(first, second))

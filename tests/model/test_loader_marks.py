@@ -1,5 +1,5 @@
 """Slices and marks: a load gives the rows and marks of the sequential rule, no matter how the
-partition is cut into slices and loads, and which lines are sent again.
+partition is cut into slices and loads, and no matter which lines are sent again.
 
 The real code runs: slices on record batches in memory, the joiner, side files. The test compares
 the outcome of this code with the outcome of the rule itself (docs/delivery.md, section 5), applied

@@ -237,8 +237,8 @@ class BrokerCore:
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass. Then lets the loop do everything that has become due, and everything that
-        results from doing so."""
+        """Lets time pass, and runs enough turns of the loop for all work that has become due and
+        for all follow-up work."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

@@ -514,8 +514,8 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """Records before the log start offset of the checkpoint are not served again, even within a
-    segment."""
+    """Records before the log start offset that the checkpoint holds are not served again, even if
+    this offset lies within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
