@@ -63,8 +63,8 @@ def install(host: Host, package: Path) -> str:
 
 
 def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
-    """The Debian package starts the agent only once it is configured, keeps its state through
-    upgrade and removal, and leaves nothing behind after a purge. A refused configuration makes the
+    """The Debian package starts the agent only once the agent is configured. Upgrade and removal
+    keep the agent's state, and a purge leaves nothing behind. A refused configuration makes the
     unit fail, without a loop of restarts."""
     old, new = (deb.build(version, wheels_of(version)) for version in (OLD, NEW))
     carry(run, host, [old, new])

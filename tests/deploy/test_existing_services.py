@@ -1,5 +1,5 @@
-"""A site whose operator already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark, as one
-story in order.
+"""One story, told test by test: the operator of a site already has ZooKeeper, Apache Kafka, a
+registry, HDFS and Spark.
 
 The inventory names these services, and the playbooks install the missing programs on Debian 12
 hosts: an agent, the audit, a loader, and the broker of another cluster. Each test goes on where the

@@ -1,4 +1,5 @@
-"""From three bare hosts to a running fleet, an upgrade and failures, as one story in order.
+"""One story, told test by test: three bare hosts become a running fleet, which is upgraded and
+meets failures.
 
 The hosts are Debian 12 under systemd, reached by ssh. The test changes them only with the
 collection's playbooks, run as an operator runs them. The lines are those of sshd and sudo
@@ -98,8 +99,8 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """The timer's unit loads the lines of sshd, the journal and nginx, every line once and in
-    order; the audit calls both hosts complete, in every topic and every tier."""
+    """The unit that the load timer starts loads the lines of sshd, the journal and nginx, every
+    line once and in order. The audit calls both hosts complete, in every topic and every tier."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
@@ -131,8 +132,8 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
 
 
 def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
-    """With `loader_recount: false`, site.yml stops and disables the recount's timer, and starts it
-    again once the inventory wants it."""
+    """With `loader_recount: false`, site.yml stops and disables the recount's timer. Once this
+    setting is gone, site.yml enables and starts the timer again."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
     look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
     fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
@@ -148,8 +149,8 @@ def recounted(fleet: Fleet) -> set[tuple[str, str]]:
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
-    """If `skidway agent validate` refuses a configuration, the play stops and shows the error; the
-    old file stays in place and the process keeps running."""
+    """If `skidway agent validate` refuses a configuration, the play stops and shows the error. The
+    old configuration file stays in place, and the agent keeps running."""
     host = fleet.applications[0]
     look = "sha256sum /etc/skidway/agent.yml; systemctl show --property=MainPID skidway-agent"
     before = host.read(look)

@@ -35,8 +35,8 @@ def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
 
 
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
-    """If a test runner is killed, its hosts die with it, and the next run removes its folder; the
-    folder of a run that is still alive is left alone."""
+    """If a test runner is killed, its hosts die too, and the next run removes the killed runner's
+    folder. The next run does not touch the folder of a run that is still alive."""
     command = [sys.executable, "-m", "support.hosts", "alone"]
     paths = {"PYTHONPATH": f"{Path(hosts.__file__).parents[1]}:{Path(hosts.__file__).parents[2]}"}
     killed = Program(command, tmp_path / "killed", env=paths).start()

@@ -54,8 +54,8 @@ def all_have(fleet: Fleet, version: str) -> bool:
 
 
 def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
-    """Before the upgrade the fleet of the older version works: it loads its lines, and the audit
-    calls them complete."""
+    """Before the upgrade the fleet of the older version works: its lines are loaded, and its audit
+    calls these lines complete."""
     assert all_have(fleet, older.VERSION)
     loaded_to_the_end(fleet)
 

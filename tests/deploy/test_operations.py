@@ -42,8 +42,9 @@ def site() -> Iterator[SecondDay]:
 
 
 def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
-    """site.yml turns one ZooKeeper server into an ensemble, which keeps the server's data, and one
-    broker into a cluster, whose new broker leads its share of the new partitions."""
+    """site.yml turns one ZooKeeper server into an ensemble, and the ensemble keeps the server's
+    data. site.yml also turns one broker into a cluster of two, and the new broker leads its share
+    of the new partitions."""
     site.write(zookeeper=HOSTS, brokers=(FIRST, SECOND))
     site.control.succeed("site", within_s=SITE_WITHIN_S)
     assert site.modes() == THREE_SERVE
@@ -67,14 +68,15 @@ def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
 
 
 def test_a_member_without_data_takes_it_from_the_others(site: SecondDay) -> None:
-    """A ZooKeeper server that lost its data takes it from the others, and all three serve again."""
+    """A ZooKeeper server that lost its data gets the data from the other two servers, and all three
+    serve again."""
     give(site.second, "zookeeper", recipe("Replace a member"))
     eventually(lambda: site.modes() == THREE_SERVE, within_s=90, every_s=1, what="three serve")
 
 
 def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
-    """After all ZooKeeper servers have lost their data, a copy of one server's data and the
-    registry's dump restore it."""
+    """When all ZooKeeper servers have lost their data, the operator restores the data from a copy
+    of one server's data and from the registry's dump."""
     give(site.audit, "registry", recipe(BACK_UP, 0))
     follower = next(
         host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"
@@ -109,7 +111,7 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
 
 def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
     """rolling_restart.yml stops no broker while another broker is not healthy, and its error names
-    that broker. Once all brokers are healthy, it restarts them."""
+    that broker. Once all brokers are healthy, the playbook restarts them."""
     started = "systemctl show -P ExecMainStartTimestamp skidway-broker"
     before = site.first.read(started)
     site.second.run("systemctl stop skidway-broker")

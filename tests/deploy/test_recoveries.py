@@ -213,7 +213,7 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
     """If one agent of a wave fails, upgrade.yml takes the whole wave back: both agents are healthy
-    at the old version, and the play names the one that failed."""
+    at the old version, and the play names the agent that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)

@@ -91,8 +91,8 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """If a batch of a dead agent arrives after its lines were sent again, each line still becomes
-    one row."""
+    """If a batch of a dead agent arrives after the restarted agent sent the batch's lines again,
+    each line still becomes one row."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -131,8 +131,8 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If half a line was promised and the rest was written before the restart, the agent sends that
-    half again, as a line of its own."""
+    """If the agent promised half a line before it died, and the rest of the line was written before
+    the restart, the agent sends the promised half again as a line of its own."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -364,7 +364,8 @@ def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_while_it_is_open(trial: Trial) -> Told:
-    """A deleted file is read as long as its program writes to it, and closed afterwards."""
+    """The agent reads a deleted file as long as a program still writes to the file, and closes the
+    file afterwards."""
     path = trial.write("app.log", 500)
     with path.open("ab", buffering=0) as out:
         wait_seen(trial, 1)

@@ -103,7 +103,8 @@ def acknowledgement_lost(trial: Trial) -> Told:
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
     """If the broker dies after the append and before its answer, the agent sends the batch again to
-    the restarted broker, which recognizes it from its log."""
+    the restarted broker. The broker recognizes the batch, because the batch is in the broker's
+    log."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -188,8 +189,8 @@ def zookeeper_restarted(trial: Trial) -> Told:
 
 @STORIES.add()
 def broker_stands_still_past_its_session(trial: Trial) -> Told:
-    """If a broker stands still for longer than its session, ZooKeeper takes it for dead; when it
-    goes on, it registers again, and nothing is lost."""
+    """If a broker stands still for longer than its session, ZooKeeper takes the broker for dead.
+    When the broker goes on, it registers again, and nothing is lost."""
     broker = trial.pipeline.programs["broker-dc1"]
     with Writer(trial.oracle, "app.log"), zookeeper_of(trial.pipeline, DATACENTER) as zookeeper:
         broker.signal(signal.SIGSTOP)

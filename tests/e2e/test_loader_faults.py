@@ -75,8 +75,8 @@ def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
 
 @STORIES.add()
 def two_loads_at_once(trial: Trial) -> Told:
-    """Of two loads at once, the one that commits first wins; the other notices that and adds
-    nothing."""
+    """Of two loads at once, the load that commits first wins; the other load notices that it came
+    second, and adds nothing."""
     trial.write("app.log", LINES)
     trial.settle()
     slow = stopped_when(trial, lambda: bool(staged(trial)))

@@ -133,7 +133,8 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def blocks() -> Iterator[list[str]]:
-    """The indented blocks of the README's two sections."""
+    """The indented blocks of README.md between "Point an agent at your own logs" and "Apache
+    Kafka"."""
     text = (ROOT / "README.md").read_text()
     part = text.partition("## Point an agent at your own logs\n")[2].partition("## Apache Kafka")[0]
     for found in re.findall(r"(?:^(?: {4}.*)?\n)+", part, re.MULTILINE):

@@ -183,8 +183,8 @@ class Host:
         return int(found[1]) if found else 0
 
     def compress(self) -> None:
-        """Compresses a rotated file at once, or only begins to, so that both files exist for a
-        while."""
+        """Compresses a rotated file at once, or only begins to compress it, so that the plain and
+        the compressed file both exist for a while."""
         self.finish_compressing()
         known = [APP, TARGET, f"{self.path}.bak", f"{self.path}.bak.gz"]
         plain = [x for x in self.world.files.by_path if not x.endswith(".gz") and x not in known]
@@ -198,7 +198,7 @@ class Host:
                 self.pack(path)
 
     def pack(self, path: str) -> None:
-        """Compresses a file; the new one may get the inode that was freed last."""
+        """Compresses a file. The compressed file may get the inode that was freed last."""
         inode = self.world.files.by_path[path].inode
         packed = self.world.files.compress(path, keeps_time=self.random.random() < 0.5)
         if self.freed and self.random.random() < 0.5:
@@ -403,8 +403,8 @@ def run(seed: int, scheme: str, *faults: str) -> None:
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """However files are rotated and whenever the agent does not run, every line arrives once and
-    the agent declares nothing."""
+    """Every line arrives once and the agent declares nothing, no matter how files are rotated and
+    when the agent is down."""
     for seed in seeds(range(20)):
         run(seed, scheme)
 
@@ -412,8 +412,8 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """If generations are deleted, freed inodes reused and files made unreadable, the agent declares
-    every lost line, and no other line is lost."""
+    """The agent declares every destroyed line lost, and loses no other line, when generations are
+    deleted, freed inodes are reused, and files are made unreadable."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
 
@@ -433,8 +433,8 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Whenever a rotated file is compressed, its lines arrive once, or the agent declares them as
-    possibly doubled."""
+    """No matter when a rotated file is compressed, its lines arrive once, or the agent declares
+    them as possibly doubled."""
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
         run(seed, scheme, "compress", "delete")

@@ -320,8 +320,8 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If truncation or power loss destroys bytes of pending intents, lines that some broker has
-    count as delivered, and the agent declares the others lost."""
+    """If truncation or power loss destroys bytes of pending intents, a line counts as delivered if
+    a broker has it. The agent declares all other destroyed lines lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -353,8 +353,8 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If connections and producer ids are lost and limits change, records that the agent finds in a
-    log count as delivered, and only refused records are lost."""
+    """Even if connections break, producer ids are lost and limits change, a record that the agent
+    finds in a log counts as delivered. Only refused records are lost."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()

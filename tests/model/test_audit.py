@@ -1,11 +1,12 @@
 """The audit's judgement under random schedules: no incomplete bucket is ever called complete, and
-in the end every complete bucket is.
+in the end every complete bucket is called complete.
 
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
 and more than once. After each message the test asks the real judgement which buckets are complete.
-A bucket of the kind D3 may not be called complete. If a bucket is called complete, its rows may not
-lack a line of any other kind:
+D0 to D5, listed here, are kinds of lines and buckets. A bucket of the kind D3 may not be called
+complete. If a bucket is called complete, its rows may lack no line of the kinds D0, D1, D2, D4 and
+D5:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -391,9 +392,9 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Brings back an older copy of the agent's state. As after an operator's command to go on,
-        the agent begins a new epoch and gives each file a new id, which begins at the file's
-        end."""
+        """Brings back an older copy of the agent's state. The agent then does what it does after an
+        operator's command to go on. It begins a new epoch, and gives each file a new id that covers
+        only bytes after the file's present end."""
         if self.copy is None:
             return
         teller, _, _ = self.copy
@@ -684,7 +685,7 @@ RUNS = range(80)
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """With late lines, old files, wrong clocks and messages in any order, no incomplete bucket is
-    ever called complete, and in the end every complete bucket is."""
+    ever called complete, and in the end every complete bucket is called complete."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -760,8 +761,8 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
 def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
     clocks: bool, seeds: Seeds
 ) -> None:
-    """However much of the audit topic's beginning has expired, a rebuilt collector calls no
-    incomplete bucket complete."""
+    """A rebuilt collector calls no incomplete bucket complete, no matter how much of the audit
+    topic's beginning has expired."""
     for seed in seeds(RUNS):
         faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)

@@ -636,8 +636,8 @@ def _ids(faults: Faults) -> str:
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """Whatever the agents of one host read again, no bucket with a line that was delivered before
-    is called complete."""
+    """No bucket with a line that had been delivered before is called complete, no matter which
+    lines the agents of one host read again."""
     _run_all(seeds(RUNS), faults)
 
 

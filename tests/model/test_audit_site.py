@@ -70,8 +70,8 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """The verdicts of a ledger (the tables that a collector keeps) that got the collector's
-    messages in the same order."""
+    """Gives the collector's messages, in their order, to a ledger (the tables that a collector
+    keeps). Returns the ledger's verdicts."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
     found = verdicts(ledger.evidence(), POLICY, world.now_ms)
@@ -160,8 +160,8 @@ def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
 
 @promise("6 two ways")
 def test_rows_changed_behind_the_manifests_are_named_by_the_recount(seeds: Seeds) -> None:
-    """If rows disappear, are doubled or replaced without a change in the manifests, the recount
-    names the buckets of these rows and no others."""
+    """If rows disappear, are doubled or are replaced without a change in the manifests, the recount
+    names exactly the buckets of these rows."""
     found = 0
     for seed in seeds(RUNS):
         world = _run(seed, Faults(tampers=True))

@@ -366,7 +366,7 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Whether some seed fails with the mutated code."""
+    """Whether the model finds a failure with the mutated code, under any of the seeds."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -385,6 +385,6 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """The model notices if an unanswered claim is never taken back: nobody would read its
+    """The model notices if an unanswered claim is never taken back: nobody would read the claimed
     partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

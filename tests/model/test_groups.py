@@ -8,9 +8,9 @@ restarts with what was stored.
 Whatever happens, a generation has one leader, and only the leader gets the list of members. A
 generation has one assignment, whatever crashes, and no member gets an assignment that was not
 stored. The broker accepts commits only from members of the current generation, so that an older
-generation's commit never follows a newer one's. Every request is answered once, and none waits
-forever. When the faults have ended, all living members are in one generation, each with its own
-assignment.
+generation's commit never follows a newer generation's commit. Every request is answered once, and
+none waits forever. When the faults have ended, all living members are in one generation, each with
+its own assignment.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """A member as its client sees it: what it believes, and what it waits for."""
+    """A member from its client's point of view: what the client believes, and what the client waits
+    for."""
 
     name: str
     instance_id: str | None
@@ -171,8 +172,8 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """Lets a write to ZooKeeper fail: before or after it took effect, or because consumers that
-        coordinate through ZooKeeper use the group by now."""
+        """Lets a write to ZooKeeper fail. The write fails before it takes effect, or after it took
+        effect, or because consumers that coordinate through ZooKeeper use the group by now."""
         if self.pending:
             number, content = self.pending.pop(0)
             is_free = self.stored is None or not decode("g", self.stored).members

@@ -34,15 +34,16 @@ pytestmark = pytest.mark.model
 
 @dataclass(frozen=True)
 class Put:
-    """The write of staged files by tasks: the part of a load between begin and commit, in which
-    only the staging directory of this load changes."""
+    """The step in which tasks write staged files. It lies between a load's begin and commit, and
+    changes only the load's own staging directory."""
 
     files: tuple[tuple[str, bytes], ...]
 
 
 def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
     """One run of a loader, from its start to its end. A load writes two files; each has one half of
-    every offset that the load takes. Every load has new columns, which are its number."""
+    every offset that the load takes. Every load writes a new file of columns, whose content is the
+    load's number."""
     newest = yield from commit.begin(TOPIC)
     number = newest.number + 1 if newest else 1
     offset = newest.partitions[0].end if newest else 0
@@ -232,8 +233,8 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """Replaces a loader, and sorts the two loaders. So two states are the same if they differ
-        only in the order of the loaders."""
+        """Replaces a loader, and sorts the two loaders. After the sorting, states that differ only
+        in the order of the loaders are equal."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
         return replace(world, loaders=(first, second))
@@ -313,16 +314,16 @@ def test_two_loaders_race_for_each_number(local: bool) -> None:
 @promise("5 manifest")
 @KINDS
 def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
-    """If a loader is killed between any two operations while another one runs, and is started
-    again, every row exists once."""
+    """Every row exists once, even if a loader is killed between any two operations and started
+    again while another loader runs."""
     assert Search(offsets=1, sessions=3, crashes=1, local=local).run() > 1000
     assert Search(offsets=2, sessions=2, crashes=1, local=local).run() > 1000
 
 
 @promise("5 manifest")
 def test_answers_of_the_commit_lost() -> None:
-    """If the answer to a commit is lost, the loader finds out by its uuid whether the commit
-    happened."""
+    """If the answer to a commit is lost, the loader compares the stored manifest's uuid with its
+    own, and so finds out whether the commit happened."""
     assert Search(offsets=2, sessions=2, unclear=1).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=2, crashes=1).run() > 1000
 

@@ -1,8 +1,9 @@
-"""Slices and marks: however a partition is cut into slices and loads, and whatever is sent again,
-the rows and marks are those of the sequential rule.
+"""Slices and marks: a load gives the rows and marks of the sequential rule, no matter how the
+partition is cut into slices and loads, and no matter which lines are sent again.
 
 The real code runs: slices on record batches in memory, the joiner, side files. The test compares
-with the rule itself (docs/delivery.md, section 5), applied record by record.
+the outcome of this code with the outcome of the rule itself (docs/delivery.md, section 5), applied
+record by record.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """However a partition is cut into slices and loads, it gives the rows and marks of the
-    sequential rule."""
+    """A partition gives the rows and marks of the sequential rule, no matter how it is cut into
+    slices and loads."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}
@@ -108,8 +109,8 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """However a partition is cut, it stops before the first record that is no repeat and whose file
-    is not announced; no later record is used."""
+    """The load of a partition stops before the first record that is no repeat and whose file is not
+    announced, no matter how the partition is cut. No later record is used."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

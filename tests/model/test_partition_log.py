@@ -198,7 +198,8 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.flush is None and not self.pending)
     @rule()
     def stop_and_start(self) -> None:
-        """Stops cleanly: the log flushes everything, and the next start trusts that."""
+        """Stops cleanly: the log flushes everything, and the next start trusts that everything was
+        flushed."""
         flush = self.log.begin_flush()
         if flush is not None:
             sync(flush)

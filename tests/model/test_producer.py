@@ -77,8 +77,8 @@ class Broker:
     leader: Address = PLACES[0]
 
     def take(self, raw: bytes, wall_ms: int) -> tuple[int, int]:
-        """Appends a batch, and returns (error code, log position). For a duplicate, this is the
-        position of the first copy."""
+        """Appends a batch, and returns (error code, log position). For a duplicate, the log
+        position is that of the first copy."""
         header = read_header(raw)
         number = int.from_bytes(raw[61:65], "big")
         if raw[65:66] == b"!":
@@ -276,7 +276,8 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again. Such batches come back in order, after the refused batch."""
+        """Sends a drained batch again. Drained batches come back in order, after the refused
+        batch."""
         self._taken_back.append(number)
         taken = self._taken_back
         if taken != list(itertools.islice(self.expected, len(taken))):
@@ -298,8 +299,8 @@ class World:
         self._drop(self.random.choice(PLACES), tell=True)
 
     def _drop(self, place: Address, *, tell: bool) -> None:
-        """Drops a connection: its requests may arrive later, and the producer never gets its
-        answers."""
+        """Drops a connection: the connection's requests may arrive later, and the producer never
+        gets the answers to them."""
         lost = [*self.wire[place], *(r for r, _ in self.parked if r.address == place)]
         answers = self.responses.get(place, deque())
         lost += [

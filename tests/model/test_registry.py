@@ -265,8 +265,8 @@ TestRegistries.settings = settings(stateful_step_count=40)
 
 
 def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
-    """If a schema has two ids, a registry that gets it again answers with the id that was written
-    last, as Confluent's registry does."""
+    """If a schema with two ids is registered again, the registry answers with the id that was
+    written last, as Confluent's registry does."""
     for first, second in (((2, 3), (3, 2)), ((3, 2), (2, 3))):
         registries = Registries()
         registries.register(0, "a", 0, "")

@@ -21,8 +21,8 @@ SHOWN_LINES = 15
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Tries mutants. Returns 0 if the tests noticed each of them, and 1 if they did not notice
-    one."""
+    """Tries mutants. Returns 0 if the tests noticed every mutant. Returns 1 if they did not notice
+    some mutant, or if no mutant could be tried."""
     args = _arguments(arguments)
     listed = [(name, mutant) for name in args.packages for mutant in mutants_of(name)]
     listed = [x for x in listed if all(word in x[1].broken for word in args.word)]

@@ -51,7 +51,8 @@ class Tree:
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
 
     def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
-        """Runs the tests. Returns pytest's exit status (None: it did not end) and its output."""
+        """Runs the tests. Returns pytest's exit status (None: pytest did not end) and pytest's
+        output."""
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
         process = subprocess.Popen(
@@ -85,9 +86,9 @@ class Tree:
         return (Fate.NOTICED if status == _FAILED else Fate.BROKEN), output
 
     def _write(self, path: Path, text: str) -> None:
-        """Writes a file, and gives it a modification time in another second at each write.
-        Otherwise Python could use the old compiled module: it compares only this second and the
-        length of the source."""
+        """Writes a file, and sets its modification time to a different second at each write.
+        Otherwise Python could use the old compiled module, because Python compares only the second
+        of the modification time and the length of the source."""
         path.write_text(text)
         self._changes += 1
         second = int(path.stat().st_mtime) + self._changes

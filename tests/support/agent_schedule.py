@@ -1,10 +1,10 @@
-"""Random schedules of the real agent: the events and the knowledge of every line, which all models
-of the agent share.
+"""Random schedules of the real agent. All models of the agent share what is here: the events, and
+the record of what happened to every line.
 
 Each model decides which lines are written, how often each event happens, and what must hold. Every
 line has cells, which are pieces of six characters that occur nowhere else. A schedule remembers
-when each cell was written, which cells the host destroyed, and which bytes the file of each file id
-had.
+when each cell was written, which cells the host destroyed, and which bytes were in the file of each
+file id.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Schedule(ABC):
     # --- what is remembered, and what must hold -----------------------------------------------
 
     def remember(self) -> None:
-        """Notes the bytes of each file id, as long as its file can be read."""
+        """Notes the bytes of each file id whose file can still be read."""
         if self.world.loop is None:
             return
         by_inode = {f.inode: f for f in self.world.files.by_path.values()}
@@ -239,7 +239,7 @@ class Schedule(ABC):
 
     def written_before(self, wall_ms: int) -> set[str]:
         """The cells that were written before this time. A seal that names this time vouches for
-        them."""
+        these cells."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:

@@ -272,8 +272,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch under one producer id. base: its offset once an attempt has arrived, and -1 before
-    that."""
+    """A batch under one producer id. base: the batch's base offset, or -1 as long as no attempt has
+    arrived."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -378,8 +378,8 @@ class Producer:
         """Loses the connection: batches without an answer are sent again, in their order.
 
         survivors: how many batches of the old connection may still arrive late. is_known: whether
-        the batches keep their producer id. Then a batch that has arrived is recognized as a
-        duplicate.
+        the batches keep their producer id. If the batches keep it, a batch that has arrived is
+        recognized as a duplicate when it is sent again.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:
@@ -429,7 +429,7 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs over Brokers. It returns nothing while the brokers
+    """Implements agent.delivery.search.Logs over Brokers. `poll` returns nothing while the brokers
     cannot be reached."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:

@@ -1,5 +1,5 @@
-"""Random Avro schemas with few names, and random changes of these schemas. They give pairs of
-schemas that almost fit each other.
+"""Random Avro schemas with few names, and random changes of these schemas. A schema and its changed
+version are a pair of schemas that almost fit each other.
 
 Every schema is made by its own `random.Random`, so that one seed gives one schema; Hypothesis draws
 the seeds.
@@ -287,7 +287,7 @@ KEYS = [
 
 
 def broken(schema: Any, random: Random) -> Any:
-    """A schema with one or two random changes, which may make it invalid."""
+    """A schema with one or two random changes. The changes may make the schema invalid."""
     root = [copy.deepcopy(schema)]
     for _ in range(random.randint(1, 2)):
         holder, key = random.choice([*_nodes(root)])

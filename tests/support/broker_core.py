@@ -182,7 +182,8 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker in memory, as the module's docstring describes it. It makes its topics itself."""
+    """A broker in memory, as the module's docstring describes it. The broker makes its topics
+    itself."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()
@@ -236,8 +237,8 @@ class BrokerCore:
         self.loop.turn()
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass, and lets the loop do everything that is due then, and everything that
-        follows from it."""
+        """Lets time pass, and runs enough turns of the loop for all work that has become due and
+        for all follow-up work."""
         self.clock.advance(seconds)
         for _ in range(TURNS):
             self.turn()

@@ -49,8 +49,9 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """By partition, one pair of times for each claim under which the member got records: when it
-    got the first and when it got the last of these records (monotonic ns)."""
+    """The claims under which the member got records, by partition. Each claim is given as a pair of
+    times (monotonic ns): when the member got the first record under the claim, and when it got the
+    last record."""
     found: dict[int, list[list[int]]] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"consumer_claimed"' in line:

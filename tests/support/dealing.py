@@ -1,9 +1,9 @@
 """How the tests of a run are dealt out to its processes (`--dist loadgroup`): file by file. Files
 that share something slow to start go to the same process.
 
-xdist itself appends the name of a mark to a test's id. With pytest 9.2 this has no effect, and
-every process would run all stories. So the scheduler here looks only at the file, which is part of
-every test's id.
+xdist itself appends the name of a mark to a test's id. With pytest 9.2 the appended name has no
+effect, and every process would run all stories. So the scheduler here looks only at the file, which
+is part of every test's id.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def create(client: RawClient) -> None:
 
 
 def offsets(client: RawClient, group: str) -> dict[int, int]:
-    """The group's committed offsets, as soon as the broker has loaded the group."""
+    """Waits until the broker has loaded the group, and returns the group's committed offsets."""
 
     def ask() -> OffsetFetchResponse | None:
         request = OffsetFetchRequest(group_id=group, topics=None)
@@ -120,8 +120,8 @@ def become_member(client: RawClient) -> tuple[str, int]:
 
 
 def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
-    """When hundreds of groups commit in few ZooKeeper transactions and the broker is killed, each
-    group has its answered commit or a newer one."""
+    """Each group has its last answered commit, or a newer commit, after hundreds of groups
+    committed in few ZooKeeper transactions and the broker was killed."""
     own_broker.start()
     with RawClient(own_broker.port) as client:
         create(client)

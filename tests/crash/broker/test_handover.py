@@ -111,8 +111,8 @@ def fill(pair: Pair) -> None:
 
 
 def options(broker: SkidwayBroker) -> list[str]:
-    """The options of `skidway broker hand-over|take-over` for this broker, which are the same as
-    those of `run`."""
+    """The options of `skidway broker hand-over|take-over` for this broker. `run` takes the same
+    options."""
     words = broker.command()
     return words[words.index("--set") :]
 
@@ -297,8 +297,8 @@ def _quiet(_sentence: str) -> None:
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
     """Hand-over is killed before its first change of a file, then before its second, and so on.
-    Each time the old broker or no broker serves the partition, nothing is lost, and repeating the
-    command finishes the move."""
+    After each kill either the old broker serves the partition, or no broker does. Nothing is lost,
+    and repeating the command finishes the move."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -316,8 +316,8 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
     """Take-over is killed before its first change of a file, then before its second, and so on.
-    Each time the new broker or no broker serves the partition, nothing is lost, and repeating the
-    command finishes the move."""
+    After each kill either the new broker serves the partition, or no broker does. Nothing is lost,
+    and repeating the command finishes the move."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

@@ -162,7 +162,8 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
     """If a directory is missing at the start, /health names the directory, and the broker does not
-    serve its partitions. When the directory is back, the broker serves them again."""
+    serve the directory's partitions. When the directory is back, the broker serves these partitions
+    again."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0

@@ -58,8 +58,8 @@ def ends(path: Path) -> list[int]:
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Wherever the last write was cut, recovery keeps the batches before it, and later batches are
-    appended after them."""
+    """Wherever a crash cut the last batch, recovery keeps all batches before the last one, and the
+    next batch is appended after the kept batches."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -112,8 +112,8 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
     """A changed byte before good batches is damage: recovery names file and position, and changes
     nothing.
 
-    Only one kind of change passes: a plausible one in bytes that no CRC covers, such as the high
-    part of a rising leader epoch.
+    Only one kind of change passes: a plausible change in bytes that no CRC covers. An example is a
+    leader epoch whose high part was changed so that the epoch rises.
     """
     source = tmp_path / "source"
     source.mkdir()
@@ -373,7 +373,8 @@ def damage_stale(path: Path) -> None:
 def test_damaged_indexes_are_made_again(
     tmp_path: Path, damage: object, suffix: str, clean: bool
 ) -> None:
-    """However the indexes are damaged, the log finds every batch, and its file is unchanged."""
+    """The log finds every batch and keeps its batches unchanged, no matter how its indexes are
+    damaged."""
     config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
     log = open_in(tmp_path, config)
     for number in range(40):
@@ -451,9 +452,9 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Recovery treats the producers that it reads from the log as if they had appended now, even
-    with old event times. It is better to remember a producer too long than to forget it too
-    early."""
+    """Recovery treats the producers that it reads from the log as if they had appended now, even if
+    their batches have old event times. It is better to remember a producer too long than to forget
+    it too early."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)
@@ -513,8 +514,8 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """Records before the log start offset of the checkpoint are not served again, even within a
-    segment."""
+    """Records before the log start offset that the checkpoint holds are not served again, even if
+    this offset lies within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
@@ -626,8 +627,8 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
 
 
 def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """If a segment expires while its indexes wait for a flush, the next flush does not look for its
-    files."""
+    """If a segment expires while its indexes wait for a flush, the next flush does not look for the
+    segment's files."""
     log = write_log(tmp_path)
     log.roll(0)
     for each in log.take_out(1):

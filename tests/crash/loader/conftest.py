@@ -92,7 +92,8 @@ class Cluster:
         self, client: Client, topic: str, partition: int, values: pa.BinaryArray,
         origins: Origins | None, times: Any = None,
     ) -> None:  # fmt: skip
-        """Sends values with their origins and times (ms; START_MS if there are none)."""
+        """Sends values with their origins and their times (in ms; START_MS if no times are
+        given)."""
         times = np.full(len(values), START_MS, np.int64) if times is None else times
         producer = Producer(client)
         for at in range(0, len(values), 500):
@@ -206,7 +207,7 @@ class Loading:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows, as they are seen by a reader who looks only at the files in the directories.
-        Only for local outputs."""
+        Works only for local outputs."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -253,8 +254,8 @@ def cluster(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark that all loads share, except for loads that need their own. The first load starts
-    it."""
+    """The Spark that all loads share, except loads that need a Spark of their own. The first load
+    on the shared Spark starts it."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))
         yield shared

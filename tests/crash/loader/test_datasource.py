@@ -68,7 +68,7 @@ def test_queries(loading: Loading, tmp_path: Path) -> None:
 
 
 def queries(loading: Loading, late_ms: int, folder: Path) -> dict[str, Any]:
-    """Runs all queries in one Spark session of their own, as a user's program in that folder
+    """Runs all queries in a Spark session that nothing else uses, as a user's program in `folder`
     would."""
     addresses = [loading.cluster.broker, loading.cluster.registry]
     settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})

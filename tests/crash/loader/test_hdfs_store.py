@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 
 class TestHdfsStore(StoreContract):
-    """The store is a folder of this test's own on HDFS."""
+    """The store is a folder on HDFS that only this test uses."""
 
     @pytest.fixture
     def store(self, hdfs: Hdfs) -> Store:

@@ -61,7 +61,7 @@ def test_load_by_load(loading: Loading) -> None:
     "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """If a driver is killed while tasks write, or as soon as it has committed, no row is lost or
+    """If a driver is killed while its tasks write or right after its commit, no row is lost or
     doubled: after the next run every row exists once. Later runs remove what the killed run left
     behind."""
     fill(loading, 0, 4000)
@@ -88,9 +88,9 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The loader commits the end offsets of the newest manifest as the offsets of its group. A
-    topic with this group in retention.hold keeps expired records until they are loaded, and then
-    deletes them."""
+    """The loader commits the end offsets of the newest manifest as the offsets of its consumer
+    group. If a topic's retention.hold names this group, expired records are kept until they are
+    loaded, and are deleted then."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -114,9 +114,9 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run loads up to the watermarks that it saw at its start. It makes as many loads as that
-    needs, and each load has a manifest of its own. Rows, repeats and counts are the same as with a
-    single load."""
+    """A run loads up to the watermarks that it saw at its start. If one load cannot take all these
+    records, the run makes several loads, each with a manifest of its own. Rows, repeats and counts
+    are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -293,8 +293,8 @@ def test_an_output_that_was_removed_is_counted_anew(
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
     """The manifest describes the last batch that was loaded from each partition. If the broker has
-    another batch there, the loader reports this partition and loads none of its records. It loads
-    the other partition."""
+    a different batch at the same offsets, the loader reports the partition and loads none of its
+    records. The loader still loads the other partition."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")

@@ -57,11 +57,12 @@ VERSIONS = [
          "at": 5_000_000_001, "user": "u"},
     ),
 ]  # fmt: skip
-"""Schemas, each a change of the one before that the registry accepts, and a row of each."""
+"""The versions of a schema, each with a row. The registry accepts each version as a change of the
+version before."""
 
 
 def send(cluster: Cluster, topic: str, number: int) -> None:
-    """Registers version `number`, and sends one line of it."""
+    """Registers version `number` of the schema, and sends one line with the row of this version."""
     schema, row = VERSIONS[number]
     codec = Codec(json.dumps(schema))
     schema_id = RegistryClient(cluster.registry).register(f"{topic}-value", json.dumps(schema))
@@ -81,8 +82,8 @@ def send(cluster: Cluster, topic: str, number: int) -> None:
 def test_rows_of_all_versions_are_read_together(
     cluster: Cluster, spark: SharedSpark, tmp_path: Path
 ) -> None:
-    """After each change of the schema that the registry accepts, Spark and pyarrow read the rows of
-    all versions in the columns of the newest, from the directories alone."""
+    """After each schema change that the registry accepts, Spark and pyarrow can read the rows of
+    all versions with the columns of the newest version. They need only the directories for this."""
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
@@ -107,7 +108,8 @@ def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:
-    """The row in the columns of version `number`: fields that it lacks are null."""
+    """The row that was sent, in the columns of version `number`: fields that the row lacks are
+    null."""
     if number == 0:
         return sent
     return sent | {

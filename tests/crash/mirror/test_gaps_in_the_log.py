@@ -141,8 +141,8 @@ def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
 
 
 def test_a_topic_says_which_offsets_its_logs_may_miss() -> None:
-    """Recovery goes by the topic config `mirror.gaps`; a value that it cannot read allows no
-    gap."""
+    """Recovery accepts only gaps that the topic config `mirror.gaps` names; an unreadable value
+    allows no gap."""
     mirror = {"mirror.source.topic": "logs", "mirror.gaps": "0:5-20:expired"}
     config = log_config(LogConfig(), mirror)
     assert config.may_miss(0, 5, 20)

@@ -82,8 +82,8 @@ def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
 
 
 def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
-    """The mirror is killed again and again while it starts, makes a topic or finds a gap: every gap
-    is named once, and no other offset is missing."""
+    """Every gap is named once, and no offset outside the gaps is missing, even if the mirror is
+    killed again and again while it starts, makes a topic or finds a gap."""
     forgetful = {"log_retention_check_interval_ms": 50, "log_segment_delete_delay_ms": 0}
     for clusters in pair(tmp_path, zookeeper, source=forgetful):
         clusters.source.create("logs", segment_bytes="1024", retention_bytes="2048")
@@ -102,8 +102,8 @@ def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
 
 
 def kill_after(cluster: Cluster, event: str) -> None:
-    """Starts the cluster. Kills it once it has logged the event, or when nothing is left for it to
-    do."""
+    """Starts the cluster. Waits until the cluster has logged the event or has nothing left to do,
+    and then kills the cluster."""
     if cluster.program.running:
         cluster.program.kill()
     words = f'"{event}"'

@@ -72,7 +72,7 @@ def test_what_a_program_has_started_goes_with_it(
 def test_a_program_that_ends_before_its_time_is_told(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """If a program ends too early, every wait for something else fails with the program's name and
+    """If a program ends too early, every wait for any other event fails with the program's name and
     status."""
     begin(supervisor, tmp_path, "broker")
     os.kill(supervisor.pid("broker"), signal.SIGKILL)

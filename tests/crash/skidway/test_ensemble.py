@@ -144,9 +144,9 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 
 
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
-    """If ZooKeeper comes back with an older copy, the directories of topics made since the copy are
-    renamed, and these topics are neither served nor deleted. A newer dump of the registry restores
-    its ids before any id is given out twice."""
+    """If ZooKeeper comes back with an older copy of its data, the broker neither serves nor deletes
+    topics that were made after the copy, but renames these topics' directories. A newer dump of the
+    registry restores the registry's ids before any id is given out twice."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

@@ -53,7 +53,7 @@ def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceMana
 
 
 def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: ServiceManager) -> None:
-    """A member of an ensemble says that it is ready before it serves; otherwise members that are
+    """A member of an ensemble says "ready" even before it serves; otherwise members that are
     started one after the other would wait for each other."""
     server = ZooKeeper(tmp_path)
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}

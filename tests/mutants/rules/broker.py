@@ -44,7 +44,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        first = (last if found is None else above) + 1\n",
         (f"{_BLOCKS}::test_a_block_of_producer_ids_is_above_all_that_were_given",),
     ),
-    # readers that retention.hold names hold segments back, up to a cap
+    # readers that are named in retention.hold hold segments back, up to a cap
     Mutant(
         "the fastest of the groups decides what is held",
         "broker/expiry.py",

@@ -14,8 +14,8 @@ _BATCH = "tests/unit/skidway/kafka/test_batch.py"
 _PARTITIONING = "tests/unit/skidway/kafka/test_partitioning.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # order under retries, refusals and crashes: one batch is in flight until the broker knows the
-    # producer, and then five are
+    # order under retries, refusals and crashes: only one batch is in flight until the broker knows
+    # the producer; after that, up to five batches are in flight
     Mutant(
         "five are in flight before the first is acknowledged",
         "skidway/kafka/client/outbox.py",

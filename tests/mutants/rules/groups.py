@@ -10,7 +10,8 @@ _CACHE = "tests/unit/broker/groups/test_cache.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # readers that retention.hold names hold segments back, so their offsets are kept
+    # readers that are named in retention.hold hold segments back, so these readers' offsets are
+    # kept
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",

@@ -187,7 +187,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # append time decides when segments are rolled and expired, and producers forgotten
+    # append time decides when segments are rolled, when segments expire and when producers are
+    # forgotten
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",
