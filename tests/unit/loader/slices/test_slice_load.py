@@ -177,8 +177,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a range ends before the first record of a batch, the next load compares the batch before
-    that one."""
+    """If a range ends before the first record of a batch, the previous batch is kept for the next
+    load to compare."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -239,8 +239,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole that reaches over the end of a slice ends the slice's range as well, unless the hole
-    is named. So nothing is passed over between two slices."""
+    """If a hole begins in a slice and goes on after the slice's end, the range ends before the
+    hole, unless a gap names the hole. So nothing is passed over between two slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
@@ -325,8 +325,8 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """A batch that lacks records, as compaction leaves it, ends the range, because data topics must
-    not be compacted. An error message says so. The records before it are loaded."""
+    """Compaction leaves batches that lack records. Such a batch ends the range, and an error
+    message says that data topics must not be compacted. The records before the batch are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
     raw[23:27] = (3).to_bytes(4, "big")  # the batch has three records, but its last offset is 6
@@ -353,7 +353,7 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
     """A damaged header, an expired offset or a silent broker ends the range of its own partition,
-    and an error message says why. The records before it are loaded."""
+    and an error message says why. The records before the end of the range are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))

@@ -72,8 +72,8 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file whose length differs from the manifest's is never moved or deleted. It does not count
-    as the committed file, even if it has that file's final path."""
+    """A file that has another length than the manifest says is never moved or deleted. Even under
+    the final path of a committed file, such a file does not count as committed."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
