@@ -193,7 +193,7 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
     """If a file of the right length is both staged and in place, the start deletes the staged
-    one."""
+    file."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -213,7 +213,8 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
 
 
 def test_a_start_deletes_staging_of_losers() -> None:
-    """Once a number is committed, a start deletes what other loaders staged for it."""
+    """After the load with a number is committed, a start deletes what other loaders staged for that
+    number."""
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(winner), store)
@@ -233,8 +234,8 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file whose length differs from the manifest's is damaged. The start fails and
-    names both lengths."""
+    """A committed file that has another length than the manifest says is damaged. The start fails
+    and names both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
