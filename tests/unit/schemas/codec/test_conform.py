@@ -50,7 +50,7 @@ def test_a_key_twice_in_a_map_is_a_fault() -> None:
 
 
 def test_a_large_fixed_has_its_size() -> None:
-    """A fixed of more than 64 bytes is a binary column. A value there that has another length
+    """A fixed of more than 64 bytes is a binary column. A value of another length in that column
     refuses its row."""
     fixed = {"type": "fixed", "name": "F", "size": 65}
     datums, refused = encoded(["null", fixed], [b"x" * 65, b"x" * 64, None])
