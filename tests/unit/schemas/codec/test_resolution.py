@@ -323,8 +323,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """If the writer has fields for both name and alias of a reader's field, the field with the name
-    is read; fastavro reads the last of the two."""
+    """If the writer has two fields, one with the name and one with the alias of a reader's field,
+    the field with the name is read. fastavro reads whichever of the two fields comes last."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])

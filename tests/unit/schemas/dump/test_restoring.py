@@ -17,8 +17,8 @@ from support.registry_dumps import contents, stored
 
 
 def carried_out(planned: Steps, there: Contents) -> Contents:
-    """The registry's contents after the steps. The function asserts that no step is one that a
-    registry would refuse."""
+    """The registry's contents after the steps. The function asserts that a registry would refuse
+    none of the steps."""
     made = Contents(dict(there.versions), dict(there.levels), dict(there.modes), there.highest_id)
     for each in planned.imports:
         assert all((r.subject, r.version) in made.versions for r in each.references)
