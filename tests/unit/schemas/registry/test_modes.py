@@ -79,7 +79,7 @@ def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry)
 
 def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
     """An imported schema keeps its id and version, and is not checked for compatibility. Later ids
-    follow the highest imported one."""
+    follow the highest imported id."""
     set_mode(registry, "IMPORT")
     assert registry.register("s", A, id=7, version=3) == 7
     assert registry.register("s", AC, id=5, version=4) == 5
