@@ -23,8 +23,8 @@ A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
 
 def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
-    """A default serializer probes for associations, needs a 404 object, then registers with query
-    parameters."""
+    """A default serializer first probes for associations and needs a 404 object as the answer. Then
+    the serializer registers with query parameters."""
     probe = "/associations/resources/-/t?resourceType=topic&associationType=value"
     assert registry.refused("GET", probe) == (404, 404)
     body = {"schema": A, "schemaType": "AVRO", "references": []}
@@ -267,7 +267,8 @@ def test_who_uses_an_id(registry: Registry) -> None:
 
 
 def test_lists_come_in_pages(registry: Registry) -> None:
-    """Lists take offset and limit (-1 is none); unknown parameters change nothing."""
+    """Lists take offset and limit (a limit of -1 means no limit); unknown parameters change
+    nothing."""
     for name in "abc":
         registry.register(name, A)
     query = "/subjects?deleted_only=False&deleted=false&offset=0&limit=-1&surprise=1"
@@ -500,7 +501,8 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
 
 
 def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """More requests at once than allowed get 503, which clients retry."""
+    """If more requests come at once than are allowed, the requests beyond the limit get 503, which
+    clients retry."""
     inside, go = asyncio.Event(), asyncio.Event()
 
     async def slow(_scope: Any, _receive: Any, send: Any) -> None:
@@ -548,8 +550,8 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
-    """If a property or default is nested too deeply for the stack of its readers, the schema is
-    refused with an error that clients do not retry."""
+    """If a property or default is nested too deeply for the stack of the schema's readers, the
+    schema is refused with an error that clients do not retry."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'

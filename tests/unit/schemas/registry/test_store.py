@@ -39,7 +39,7 @@ def register(store: Store, subject: str, number: int) -> int:
 
 
 def test_ids_begin_at_one_and_have_no_gaps() -> None:
-    """A new schema gets the next id; a known one keeps its id under any subject."""
+    """A new schema gets the next id; a known schema keeps its id under any subject."""
     _, store = store_on(SharedLog())
     assert [register(store, "a", 1), register(store, "a", 2), register(store, "b", 1)] == [1, 2, 1]
     assert register(store, "a", 1) == 1
@@ -47,8 +47,8 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """If another registry writes the next log entry between our decision and our write, its schema
-    keeps the id, and ours gets the next id."""
+    """If another registry writes the next log entry between our decision and our write, the other
+    registry's schema keeps the id, and our schema gets the id after it."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -59,7 +59,8 @@ def test_the_second_writer_reads_on_and_decides_again() -> None:
 
 
 def test_the_same_schema_from_two_writers_is_one_id() -> None:
-    """If two registries write the same schema at once, the second finds it and answers its id."""
+    """If two registries write the same schema at once, the second registry finds the first
+    registry's entry and answers with the same id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -164,7 +165,8 @@ def test_a_restarted_registry_knows_everything() -> None:
 
 
 def test_ids_of_deleted_schemas_are_not_used_again() -> None:
-    """The id of a schema deleted for ever stays taken; the schema gets it back if it returns."""
+    """The id of a schema deleted for ever stays taken. If the schema is registered again, it gets
+    this id back."""
     shared = SharedLog()
     _, store = store_on(shared)
     register(store, "a", 1)
@@ -244,8 +246,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If the log is restored from a backup and another registry then writes to it, a registry that
-    knows the lost entries notices: an entry that it has read has other content."""
+    """After the log is restored from a backup, another registry may write other entries in place of
+    the lost ones. A registry that has read the lost entries notices the difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
