@@ -112,8 +112,8 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
 
 
 def test_looks_again_without_a_watch() -> None:
-    """Even if no watch fires, a member looks at the group from time to time. Different members do
-    so at different times."""
+    """Even if no watch fires, a member looks at the group from time to time. Different members look
+    at different times."""
     found = owning()
     assert found.next_step(1.0 + 0.9 * 60 - 1) is None
     assert found.next_step(1.0 + 1.1 * 60) == Look()
