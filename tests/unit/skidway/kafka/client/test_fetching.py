@@ -46,7 +46,8 @@ def answer(fetching: Fetching, planned: PlannedFetch, *parts: FetchedPartition) 
 
 
 def test_a_fetch_asks_for_what_is_next() -> None:
-    """One request to a leader asks for all its partitions, each from its position."""
+    """One request to a leader asks for all of the leader's partitions, each from the partition's
+    position."""
     fetching = make()
     fetching.seek(TP, 7)
     fetching.seek(TopicPartition("u", 1), 0)

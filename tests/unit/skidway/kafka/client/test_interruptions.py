@@ -151,7 +151,8 @@ def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
 def test_topics_that_are_not_read_any_more_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A client forgets a topic when its last partition is removed, and has room for another."""
+    """A client forgets a topic when the topic's last partition is removed, and then has room for
+    another topic."""
     client = LoopClient("127.0.0.1:1", Watcher(), clock=ManualClock())
     monkeypatch.setattr(metadata, "TOPICS_MAX", 1)
     client.seek(TP, 0)
