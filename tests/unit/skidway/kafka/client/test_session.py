@@ -31,7 +31,7 @@ def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address
 
 
 def test_the_first_call_dials(session: ClientSession) -> None:
-    """The first call dials one link per address and channel; later calls use it."""
+    """The first call dials one link per address and channel; later calls use the same link."""
     inbox: Inbox = deque()
     for _ in range(3):
         ask(session, inbox)
