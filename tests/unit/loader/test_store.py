@@ -1,4 +1,4 @@
-"""Stores of one process: the contract of every store, and what is special about the local one."""
+"""Stores of one process: the contract of every store, and what is special about the local store."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A NameNode whose address cannot be found is reported by name as unreachable (status 3). It is
-    not reported as a fault of the file that was to be read."""
+    """If a NameNode's address cannot be found, the error says that this NameNode is unreachable
+    (status 3). The error does not blame the file that was to be read."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
         HdfsStore("hdfs://namenode:8020/logs").length("_skidway")

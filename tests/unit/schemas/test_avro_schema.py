@@ -171,7 +171,7 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
     """If a type has no namespace and the type around it has one, the inner type is written with an
-    empty namespace. Otherwise it would inherit the outer namespace."""
+    empty namespace. Otherwise the inner type would inherit the outer namespace."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text

@@ -1,5 +1,5 @@
-"""The registry client retries after errors that may pass, fails at once on all others, and never
-waits long."""
+"""The registry client retries after errors that may pass, fails at once on all other errors, and
+never waits long."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
 
 
 def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
-    """A partition's result says why its last slice stopped. It also has the last batch that was
-    read, so that the next load can compare this batch."""
+    """A partition's result says why the partition's last slice stopped. The result also has the
+    last batch that was read, so that the next load can compare this batch."""
     records = [*lines(5), Record(agent=8)]
     (result,) = run_all(pieces(records, 3), {}, runner(records))
     assert (result.end, result.results[0].stop) == (5, None)

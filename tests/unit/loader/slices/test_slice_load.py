@@ -160,8 +160,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A range ends before a record of a file that is not announced; neither that record nor later
-    ones are written."""
+    """A range ends before a record of a file that is not announced. Neither this record nor any
+    later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -208,7 +208,7 @@ def test_a_file_that_was_waited_for_is_rejected() -> None:
 
 
 def test_what_is_rejected_for_good_is_rejected_once() -> None:
-    """A repeat of a rejected record is dropped, so that it never counts twice."""
+    """A repeat of a rejected record is dropped, so that the record never counts twice."""
     far = 9_404_646_000_000_000
     records = [Record(agent=8), Record(agent=8), Record(time_ms=far), Record(time_ms=far)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
@@ -250,8 +250,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole that a mirror named is passed, and exactly the hole is noted as a gap, even if the
-    mirror named more offsets."""
+    """A hole that a mirror named is passed. Only the missing offsets are noted as a gap, even if
+    the mirror named more offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -303,7 +303,7 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
     """Damage after the end of a range does not end that range early, if batches or a named gap
-    cover the range. It ends only the range in which it lies."""
+    cover the range. The damage ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -437,8 +437,7 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """If there are no more batches before the end of a slice, its range ends with the last
-    batch."""
+    """If the batches end before the slice ends, the slice's range ends with the last batch."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None

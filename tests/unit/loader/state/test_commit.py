@@ -130,8 +130,8 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A start looks only at the newest load and at staged files, so it costs the same however many
-    loads there are. Deleted files of older loads are found by the recount."""
+    """A start looks only at the newest load and at staged files, so a start costs the same however
+    many loads there are. Deleted files of older loads are found by the recount."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -162,8 +162,8 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
-    """When the answer to a creation is lost, the manifest is read back. So the load is committed
-    once, whether or not the manifest had been created."""
+    """When the answer to the creation of a manifest is lost, the manifest is read back. So the load
+    is committed once, whether or not the lost request had created the manifest."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened

@@ -164,8 +164,8 @@ def has_text_and_bytes(avro: Any) -> bool:
 def has_numbers_out_of_order(avro: Any) -> bool:
     """Whether a union has numbers that `bare` cannot put into an order that fastavro reads right.
 
-    If float stands before long, fastavro reads a long as a long. But it reads an int as a float,
-    because float is then the first branch to which an int can be promoted.
+    If float stands before long, fastavro reads a long as a long. But fastavro reads an int as a
+    float, because float is then the first branch to which an int can be promoted.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]

@@ -62,7 +62,7 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """A field gets the narrowest type for all its values. It becomes a time only if every value is
+    """A field gets the narrowest type for all its values. The type is a time only if every value is
     a time."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 

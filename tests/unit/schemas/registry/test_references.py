@@ -169,7 +169,7 @@ def test_a_schema_may_not_declare_what_it_references(registry: Registry) -> None
 
 
 def test_chains_of_references_are_bounded(registry: Registry) -> None:
-    """A schema that needs more than NEEDED_MAX others is refused."""
+    """A schema that needs more than NEEDED_MAX other schemas is refused."""
     registry.register("s0", record("R0", a=None))
     for number in range(1, NEEDED_MAX + 1):
         before = f"R{number - 1}"

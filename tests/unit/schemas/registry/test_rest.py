@@ -57,7 +57,7 @@ def test_unknown_routes_answer_like_known_ones(
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """A version has only the documented keys, because strict Java clients fail on others."""
+    """A version has only the documented keys, because strict Java clients fail on other keys."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -233,8 +233,8 @@ def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
 
 
 def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
-    """A deleted schema that is registered again keeps its id and replaces its deleted version by a
-    new one."""
+    """A deleted schema that is registered again keeps its id, and gets a new version in place of
+    the deleted version."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -377,7 +377,7 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
     ],
 )
 def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
-    """Other schema types and rules are refused as not supported."""
+    """Rules, and schema types other than Avro, are refused as not supported."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
     assert (status, document["error_code"]) == (422, 42201)
     assert "not supported" in document["message"]
@@ -472,7 +472,8 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """While more registrations than threads wait for ZooKeeper, reads are answered at once."""
+    """Reads are answered at once, even while more registrations wait for ZooKeeper than there are
+    threads."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()

@@ -199,8 +199,8 @@ def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """If the log becomes unreadable later, the registry refuses writes; schemas that it read before
-    can still be read."""
+    """If the log becomes unreadable later, the registry refuses writes. Schemas that the registry
+    read before can still be read."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -213,8 +213,8 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """If a follower is told to end just before it clears its wake event, it ends at once, and does
-    not wait 30 s for the event."""
+    """If the request to end comes just before a follower clears its wake event, the follower ends
+    at once, and does not wait 30 s for the event."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):

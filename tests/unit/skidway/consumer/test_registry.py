@@ -192,8 +192,8 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
 def test_a_broker_that_stores_members_meanwhile_is_before_us(
     server: MemoryZooKeeper, has_record: bool
 ) -> None:
-    """If a broker stores members between our look and our registration, the registration fails and
-    says whose group it is."""
+    """If a broker stores members after we have looked and before we register, the registration
+    fails and says that the group coordinates through a broker."""
     record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
     member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
     broker.create_if_absent(ids)

@@ -127,7 +127,7 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
     """If auto_offset_reset is "none" and there is no committed offset, the consumer raises an error
-    that says what to do. As soon as an offset is set, the same member can go on."""
+    that says what to do. As soon as an offset is set, the consumer can go on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)

@@ -68,7 +68,7 @@ def test_leaders_get_their_own_requests() -> None:
 
 
 def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
-    """Batches for a leader that cannot be reached wait, and are sent once the leader can be
+    """Batches for a leader that cannot be reached wait. They are sent as soon as the leader can be
     reached."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)

@@ -149,8 +149,8 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """If a batch is acknowledged before an earlier batch, it is reported as delivered only after
-    the earlier one."""
+    """A batch that is acknowledged before an earlier batch is reported as delivered only after the
+    earlier batch."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
