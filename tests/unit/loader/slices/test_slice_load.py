@@ -325,8 +325,8 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """Compaction leaves batches that lack records. Such a batch ends the range, and an error
-    message says that data topics must not be compacted. The records before the batch are loaded."""
+    """A batch from which compaction has removed records ends the range, and an error message says
+    that data topics must not be compacted. The records before the batch are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
     raw[23:27] = (3).to_bytes(4, "big")  # the batch has three records, but its last offset is 6

@@ -246,8 +246,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """After the log is restored from a backup, another registry may write other entries in place of
-    the lost ones. A registry that has read the lost entries notices the difference."""
+    """If the log is restored from a backup, and another registry then writes other entries in place
+    of the lost entries, a registry that has read the lost entries notices the difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):

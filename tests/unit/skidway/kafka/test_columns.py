@@ -291,8 +291,7 @@ def test_control_batches_have_no_rows() -> None:
 
 
 def test_compacted_to_nothing() -> None:
-    """Compaction may leave a batch without records. Such a batch is legal: it has offsets and no
-    rows."""
+    """A batch without records, which compaction may leave, is legal: it has offsets and no rows."""
     raw = bytearray(seal(EncodedBatch(b"", Codec.NONE, 5, 0, 0, 0)))
     raw[57:61] = bytes(4)
     found = decode(memoryview(with_crc(raw)))

@@ -196,8 +196,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """Nothing is sent to a new leader before the old leader's answers have come. After them, only
-    one batch is in flight at first."""
+    """Nothing is sent to a new leader before the old leader's answers have come. After these
+    answers, only one batch is in flight at first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
