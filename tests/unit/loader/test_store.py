@@ -1,4 +1,4 @@
-"""Stores of one process: the contract of every store, and what is special about the local one."""
+"""Stores of one process: the contract of every store, and what is special about the local store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TestLocalStore(StoreContract):
 
 
 class TestMemoryStore(StoreContract):
-    """The store that the models run on keeps the same promises."""
+    """The store in memory, on which the models run, keeps the promises of every store."""
 
     @pytest.fixture
     def store(self) -> Store:
@@ -98,8 +98,8 @@ def test_a_file_is_synced_before_it_is_closed(
 def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Syncing directories makes the names in them durable, as a commit needs for its staged files;
-    a directory that does not exist is skipped."""
+    """When directories are synced, the names in them become durable; a commit needs this for its
+    staged files. A directory that does not exist is skipped."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []
@@ -169,8 +169,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A NameNode whose address cannot be found is reported by name as unreachable (status 3). It is
-    not reported as a fault of the file that was to be read."""
+    """If a NameNode's address cannot be found, the error says that this NameNode is unreachable
+    (status 3). The error does not blame the file that was to be read."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
         HdfsStore("hdfs://namenode:8020/logs").length("_skidway")

@@ -25,7 +25,8 @@ def test_a_plain_version_stays_as_it_is() -> None:
 
 @pytest.mark.foreign
 def test_dpkg_orders_versions_as_pip_does() -> None:
-    """dpkg orders versions as pip does, so an upgrade for one is an upgrade for the other."""
+    """dpkg orders versions as pip does, so a version that is an upgrade for pip is an upgrade for
+    dpkg."""
     for lower, higher in pairwise(RISING):
         compared = [
             "dpkg",

@@ -36,7 +36,7 @@ def test_pip_becomes_one_line_for_each_distribution() -> None:
 
 
 def test_silence_is_explained() -> None:
-    """While pip prints nothing, the long download or build under way is named."""
+    """While pip prints nothing, the output names the long download or build under way."""
     telling = Telling()
     assert telling.silence(10) == "  ... pip starts (10 s)"
     telling.line("Collecting pyspark<4.4,>=4.1 (from skidway==0.1.0)")

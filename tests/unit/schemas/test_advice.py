@@ -1,5 +1,5 @@
 """Advice for an incompatible schema: the place of the fault, the levels that allow the schema, and
-an edit that makes it compatible."""
+an edit that makes the schema compatible."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_types_of_other_schemas_are_not_edited() -> None:
 
 
 def test_as_little_is_edited_as_can_be() -> None:
-    """An edit that mends two faults at once is preferred to one that mends one."""
+    """An edit that mends two faults at once is preferred to an edit that mends only one fault."""
     advice = advise(
         parse(record(field("b", "int"), field("c", "int"))),
         [(1, parse(record(B, C)))],

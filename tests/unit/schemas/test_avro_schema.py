@@ -171,7 +171,7 @@ def test_names_are_found_in_their_namespaces() -> None:
 
 def test_a_type_without_namespace_inside_one_says_so() -> None:
     """If a type has no namespace and the type around it has one, the inner type is written with an
-    empty namespace. Otherwise it would inherit the outer namespace."""
+    empty namespace. Otherwise the inner type would inherit the outer namespace."""
     inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text
@@ -395,8 +395,8 @@ def test_large_values_are_not_written_into_sentences() -> None:
 
 
 def test_symbols_of_a_default_are_looked_up() -> None:
-    """Symbols of a default are looked up in a set. If they were compared one by one, that would
-    never end."""
+    """Symbols of a default are looked up in a set, because comparing them one by one would never
+    end."""
     compared = 0
 
     class Symbol(str):
@@ -453,8 +453,8 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """An error's sentence shows little of a large value, and to make the sentence only little of
-    the value is read."""
+    """An error's sentence shows little of a large value. To make the sentence, only a little of the
+    value is read."""
 
     class Counted(list[Any]):
         walks = 0

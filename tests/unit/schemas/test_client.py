@@ -1,5 +1,5 @@
-"""The registry client retries after errors that may pass, fails at once on all others, and never
-waits long."""
+"""The registry client retries after errors that may pass, fails at once on all other errors, and
+never waits long."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from skidway.schemas.client import (
 
 
 class Scripted:
-    """A transport that gives the answers of a list, then the last one again and again, and notes
-    the requests."""
+    """A transport that gives the answers of a list, then repeats the last answer, and notes the
+    requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -221,7 +221,7 @@ def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
 
 def test_an_error_code_without_end_is_no_error_code() -> None:
     """JSON as Python and others write it may contain Infinity. An error code of Infinity counts as
-    a missing one."""
+    missing."""
     with pytest.raises(RegistryRefused, match="status 404"):
         client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
 

@@ -63,8 +63,8 @@ def test_a_record_that_is_none_is_refused(record: dict[str, Any]) -> None:
 
 
 def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
-    """An unknown fingerprint, such as that of a newer version's schema, is another error than
-    damage."""
+    """An unknown fingerprint, such as that of a newer version's schema, raises another error than
+    damage does."""
     message = single_object.encode("Announcement", OPEN)
     with pytest.raises(UnknownFingerprint) as caught:
         single_object.decode(message[:2] + b"12345678" + message[HEADER_BYTES:])

@@ -60,7 +60,8 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
     """A range first ends before the record of an unknown file. If this record proves to be a repeat
-    of a record in an earlier slice, the range goes on, and the slices after it are used as well."""
+    of a record in an earlier slice, the range goes on past the record, and the slices after the
+    record are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -72,8 +73,8 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """If the second run of a slice gets further than the first and meets new files, the slice runs
-    again, until it has run with the marks of all its files."""
+    """If the second run of a slice gets further than its first run and meets new files, another run
+    follows. The slice is done when it has run with the marks of all its files."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -92,8 +93,8 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
 
 
 def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
-    """A partition's result says why its last slice stopped. It also has the last batch that was
-    read, so that the next load can compare this batch."""
+    """A partition's result says why the partition's last slice stopped. The result also has the
+    last batch that was read, so that the next load can compare this batch."""
     records = [*lines(5), Record(agent=8)]
     (result,) = run_all(pieces(records, 3), {}, runner(records))
     assert (result.end, result.results[0].stop) == (5, None)
@@ -105,16 +106,16 @@ def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -
 
 
 def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
-    """If nothing of a partition can be read, its result has no last batch, and the other partitions
-    are loaded."""
+    """If nothing of a partition can be read, the partition's result has no last batch. The other
+    partitions are loaded."""
     run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
     unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
     assert (unread.end, unread.below, read.end) == (0, None, 2)
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside of a gap has no batch. So the batch below comes from the last slice that has
-    batches."""
+    """A slice inside of a gap has no batch. So a partition's last batch comes from the last slice
+    that has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

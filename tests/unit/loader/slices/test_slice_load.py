@@ -160,8 +160,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A range ends before a record of a file that is not announced; neither that record nor later
-    ones are written."""
+    """A range ends before a record of a file that is not announced. Neither this record nor any
+    later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -177,8 +177,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a range ends before the first record of a batch, the next load compares the batch before
-    that one."""
+    """If a range ends before the first record of a batch, the previous batch is kept for the next
+    load to compare."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -208,7 +208,7 @@ def test_a_file_that_was_waited_for_is_rejected() -> None:
 
 
 def test_what_is_rejected_for_good_is_rejected_once() -> None:
-    """A repeat of a rejected record is dropped, so that it never counts twice."""
+    """A repeat of a rejected record is dropped, so that the record never counts twice."""
     far = 9_404_646_000_000_000
     records = [Record(agent=8), Record(agent=8), Record(time_ms=far), Record(time_ms=far)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
@@ -239,8 +239,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole that reaches over the end of a slice ends the slice's range as well, unless the hole
-    is named. So nothing is passed over between two slices."""
+    """If a hole begins in a slice and goes on after the slice's end, the range ends before the
+    hole, unless a gap names the hole. So nothing is passed over between two slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
@@ -250,8 +250,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole that a mirror named is passed, and exactly the hole is noted as a gap, even if the
-    mirror named more offsets."""
+    """A hole that a mirror named is passed. Only the missing offsets are noted as a gap, even if
+    the mirror named more offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -303,7 +303,7 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
     """Damage after the end of a range does not end that range early, if batches or a named gap
-    cover the range. It ends only the range in which it lies."""
+    cover the range. The damage ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -325,8 +325,8 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
 
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
-    """A batch that lacks records, as compaction leaves it, ends the range, because data topics must
-    not be compacted. An error message says so. The records before it are loaded."""
+    """A batch from which compaction has removed records ends the range, and an error message says
+    that data topics must not be compacted. The records before the batch are loaded."""
     batches = log(lines(6))
     raw = bytearray(batches[1])
     raw[23:27] = (3).to_bytes(4, "big")  # the batch has three records, but its last offset is 6
@@ -353,7 +353,7 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
     """A damaged header, an expired offset or a silent broker ends the range of its own partition,
-    and an error message says why. The records before it are loaded."""
+    and an error message says why. The records before the end of the range are loaded."""
 
     def fetch() -> Iterator[memoryview]:
         yield from log(lines(3))
@@ -437,8 +437,7 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """If there are no more batches before the end of a slice, its range ends with the last
-    batch."""
+    """If the batches end before the slice ends, the slice's range ends with the last batch."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None

@@ -47,7 +47,7 @@ def test_properties_of_the_operator_win(tmp_path: Path) -> None:
 
 def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
     """Besides the options for its log, the driver's JVM gets options that suit a short life. The
-    operator may replace these."""
+    operator may replace the options for a short life."""
     name = "spark.driver.defaultJavaOptions"
     assert "-XX:TieredStopAtLevel=1" in properties(settings(), tmp_path)[name].split()
     assert properties(settings(spark_conf={name: "-Xss2m"}), tmp_path)[name] == "-Xss2m"
@@ -65,7 +65,8 @@ def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_python_of_sparks_workers_may_be_named() -> None:
-    """Spark's own property names the workers' Python; without it, tasks run with the driver's."""
+    """The workers' Python is set by a property of Spark. Without this property, tasks run with the
+    driver's Python."""
     assert workers_python(settings()) == sys.executable
     named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
     assert workers_python(named) == "/opt/python"

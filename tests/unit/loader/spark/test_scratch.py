@@ -1,4 +1,4 @@
-"""Spark's directory of a run is deleted with the run, or by the next one if the run was killed."""
+"""Spark's directory of a run is deleted with the run, or by the next run if the run was killed."""
 
 from __future__ import annotations
 

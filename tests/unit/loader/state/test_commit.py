@@ -72,8 +72,8 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file whose length differs from the manifest's is never moved or deleted. It does not count
-    as the committed file, even if it has that file's final path."""
+    """A file that has another length than the manifest says is never moved or deleted. Even under
+    the final path of a committed file, such a file does not count as committed."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -130,8 +130,8 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A start looks only at the newest load and at staged files, so it costs the same however many
-    loads there are. Deleted files of older loads are found by the recount."""
+    """A start looks only at the newest load and at staged files, so a start costs the same however
+    many loads there are. Deleted files of older loads are found by the recount."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -162,8 +162,8 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
-    """When the answer to a creation is lost, the manifest is read back. So the load is committed
-    once, whether or not the manifest had been created."""
+    """When the answer to the creation of a manifest is lost, the manifest is read back. So the load
+    is committed once, whether or not the lost request had created the manifest."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened
@@ -193,7 +193,7 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
     """If a file of the right length is both staged and in place, the start deletes the staged
-    one."""
+    file."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -213,7 +213,8 @@ def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
 
 
 def test_a_start_deletes_staging_of_losers() -> None:
-    """Once a number is committed, a start deletes what other loaders staged for it."""
+    """After the load with a number is committed, a start deletes what other loaders staged for that
+    number."""
     store = MemoryStore()
     winner = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(winner), store)
@@ -233,8 +234,8 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file whose length differs from the manifest's is damaged. The start fails and
-    names both lengths."""
+    """A committed file that has another length than the manifest says is damaged. The start fails
+    and names both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())

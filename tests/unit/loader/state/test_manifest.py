@@ -13,7 +13,7 @@ from support.loading import WHOLE
 
 
 def test_a_manifest_comes_back_as_it_was_written() -> None:
-    """A manifest that is written and read is the same value, and is written again as the same
+    """A manifest that is written and read back equals the original. Writing it again gives the same
     bytes."""
     data = WHOLE.to_json()
     assert Manifest.from_json(data, "x") == WHOLE

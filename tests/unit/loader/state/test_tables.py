@@ -40,7 +40,7 @@ def marks(number: int) -> Changes:
 
 
 def test_later_files_win() -> None:
-    """A mark that moved twice has its last value; the others stay."""
+    """A mark that moved twice has its last value. Marks that did not move keep their values."""
     store = MemoryStore()
     first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}, {}))
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
@@ -88,7 +88,7 @@ def test_ids_up_to_the_largest_survive() -> None:
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
-    """If a side file is missing, the load fails and names it, because without the marks in it the
+    """If a side file is missing, the load fails and names the file. Without the file's marks, the
     load would double rows."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))

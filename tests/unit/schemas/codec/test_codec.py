@@ -101,7 +101,7 @@ def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) 
 @common
 @given(batches(flat=True) | batches(flat=False))
 def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Every path writes fastavro's datums, byte for byte."""
+    """Every path writes exactly the bytes that fastavro writes."""
     schema, batch = case
     wanted = written(schema, batch)
     assert Codec(schema).encode(batch).to_pylist() == wanted
@@ -204,7 +204,8 @@ def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
 
 
 def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
-    """Of many datums only the few bad ones are decoded singly; refusals carry the right indices."""
+    """If a few of many datums are bad, only the bad datums are decoded one at a time. The refusals
+    have the right indices."""
     codec = Codec(record(("n", "long"), ("a", ["null", "string"])))
     rows = [{"n": at, "a": None if at % 3 else str(at)} for at in range(5000)]
     datums = codec.encode(pa.RecordBatch.from_pylist(rows, codec.arrow_schema)).to_pylist()
@@ -455,8 +456,8 @@ def test_a_missing_column_takes_its_default() -> None:
     ],
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
-    """Columns that do not fit the schema refuse the whole batch with one sentence, instead of each
-    row."""
+    """If the columns do not fit the schema, the whole batch is refused with one sentence, instead
+    of each row with its own."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 
@@ -472,7 +473,8 @@ def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], w
 def test_schemas_without_columns_are_refused_in_a_sentence(
     schema: Any, error: type[Exception], words: str
 ) -> None:
-    """A schema that cannot be columns is refused with a sentence when its codec is made."""
+    """A schema that cannot be turned into columns is refused with a sentence when its codec is
+    made."""
     with pytest.raises(error, match=words):
         Codec(schema)
 
@@ -498,8 +500,8 @@ def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
 
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
-    """A type without a namespace may stand inside a type of the namespace `n`. It is encoded, even
-    if another type has the same name in `n`."""
+    """A type without a namespace may stand inside a type of the namespace `n`. The inner type is
+    encoded, even if another type in `n` has the same name."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
@@ -596,7 +598,8 @@ UNIONS_IN_UNIONS: list[Any] = [
 
 @pytest.mark.parametrize("avro", UNIONS_IN_UNIONS)
 def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
-    """A branch of a union may hold unions at any depth, each with types of its own."""
+    """A branch of a union may hold further unions at any depth, and each of these unions has its
+    own types."""
     codec = Codec(avro)
     assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # goes through every path
 

@@ -22,7 +22,8 @@ def encoded(avro: Any, values: list[Any]) -> tuple[list[bytes | None], list[tupl
 
 
 def test_a_union_takes_exactly_one_member() -> None:
-    """A union row must have one member set; none or several refuse the row."""
+    """A row of a union must have one member set. A row with no member or several members is
+    refused."""
     both, none = {"member0": 1, "member1": "x"}, {"member0": None, "member1": None}
     datums, refused = encoded(["int", "string"], [{"member0": 1}, both, none, {"member1": "x"}])
     assert datums == [b"\x00\x02", None, None, b"\x02\x02x"]
@@ -50,7 +51,7 @@ def test_a_key_twice_in_a_map_is_a_fault() -> None:
 
 
 def test_a_large_fixed_has_its_size() -> None:
-    """A fixed of more than 64 bytes is a binary column. A value there that has another length
+    """A fixed of more than 64 bytes is a binary column. A value of another length in that column
     refuses its row."""
     fixed = {"type": "fixed", "name": "F", "size": 65}
     datums, refused = encoded(["null", fixed], [b"x" * 65, b"x" * 64, None])

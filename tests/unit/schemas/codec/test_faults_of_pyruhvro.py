@@ -81,7 +81,7 @@ def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
     [("long", pa.array([1], pa.uint64())), ("string", pa.array(["x"], pa.large_string()))],
 )
 def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.Array) -> None:
-    """uint64 and large_string, which pyruhvro refuses, are cast to types that it takes."""
+    """uint64 and large_string, which pyruhvro refuses, are cast to types that pyruhvro takes."""
     datums = Codec(schema_of(avro)).encode(pa.record_batch({"a": column}))
     assert datums.to_pylist() == [b"\x02" if avro == "long" else b"\x02x"]
 

@@ -118,7 +118,7 @@ def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> N
 
 
 def test_items_without_bytes_are_read_up_to_a_limit() -> None:
-    """An array of 1,024 items without bytes is read; one of 1,025 is refused."""
+    """An array of 1,024 items without bytes is read; an array of 1,025 is refused."""
     codec = Codec(schema_of(array("null")))
     for count, is_good in ((3, True), (1024, True), (1025, False)):
         decoded = codec.decode(pa.array([zigzag(count) + b"\0"] * 2))

@@ -148,8 +148,9 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether a union has both text and bytes. In such a union fastavro reads texts and bytes alike
-    as the type that comes first there, even if writer's and reader's schema are equal."""
+    """Whether a union has both text and bytes. fastavro reads every text and every bytes value of
+    such a union as whichever of the two types comes first, even if writer's and reader's schema are
+    equal."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -163,8 +164,8 @@ def has_text_and_bytes(avro: Any) -> bool:
 def has_numbers_out_of_order(avro: Any) -> bool:
     """Whether a union has numbers that `bare` cannot put into an order that fastavro reads right.
 
-    If float stands before long, fastavro reads a long as a long. But it reads an int as a float,
-    because float is then the first branch to which an int can be promoted.
+    If float stands before long, fastavro reads a long as a long. But fastavro reads an int as a
+    float, because float is then the first branch to which an int can be promoted.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]
@@ -275,9 +276,9 @@ def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wa
 
 
 def test_a_branch_of_the_very_type_comes_first() -> None:
-    """A value takes the reader's branch of its own type, even if it could be promoted to an earlier
-    one. In contrast, fastavro takes the first branch that fits by promotion, and loses digits or
-    the datum (0xFF is no text)."""
+    """A value takes the reader's branch of its own type, even if an earlier branch could take the
+    value by promotion. In contrast, fastavro takes the first branch that fits by promotion, and so
+    loses digits, or the whole datum if the bytes are no text (0xFF)."""
     for written, value in (("int", 2**31 - 1), ("bytes", b"\xff"), ("string", "x")):
         reader = record(field("x", ["float", "string", "bytes", "int"]))
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": value}])
@@ -322,8 +323,8 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """If the writer has fields for both name and alias of a reader's field, the field with the name
-    is read; fastavro reads the last of the two."""
+    """If the writer has two fields, one with the name and one with the alias of a reader's field,
+    the field with the name is read. fastavro reads whichever of the two fields comes last."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])

@@ -50,7 +50,8 @@ def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: 
 def test_several_files_are_named_after_their_subjects(
     registry: Registry, run: Any, tmp_path: Path, verb: str
 ) -> None:
-    """With --by-name all files and directories are checked, and one bad file makes the status 1."""
+    """With --by-name all files and directories are checked. If one file is bad, the exit status is
+    1."""
     registry.register("good", V1)
     registry.register("broken", V1)
     (tmp_path / "more").mkdir()

@@ -37,7 +37,8 @@ def avro(schema_id: int, *lines: str) -> list[bytes]:
 
 
 def test_avro_is_decoded_and_anything_else_left_alone() -> None:
-    """Values are decoded by their schema ids; others stay whole, with one note for each reason."""
+    """Values that are datums of a known schema are decoded. All other values stay as they are, and
+    a reason for this is noted only once."""
     notes: list[str] = []
     values = Values(Registry(), notes.append)
     mixed = [*avro(7, "one"), b"plain", None, *avro(8, "other"), b"\0\0\0\0\7\xff", *avro(7, "two")]

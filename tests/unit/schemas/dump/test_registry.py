@@ -26,8 +26,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
-    """If a subject is deleted while pages are read, later subjects move up. That does not lead to a
-    live subject being skipped and dumped as deleted."""
+    """If a subject is deleted while pages are read, later subjects move up. Even then, no live
+    subject is skipped and dumped as deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -77,8 +77,9 @@ def test_a_registry_without_pages_is_read_once(
 
 
 def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
-    """A registry shows the global mode READONLY_OVERRIDE for every subject, but a dump has it only
-    as the global mode. If it were restored as a subject's own mode, it would never be removed."""
+    """A registry shows the global mode READONLY_OVERRIDE for every subject, but a dump has this
+    mode only as the global mode. If a subject got the mode as its own, that mode would never be
+    removed."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
     found = dumped.read(registry_client.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}

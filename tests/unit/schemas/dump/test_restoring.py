@@ -17,8 +17,8 @@ from support.registry_dumps import contents, stored
 
 
 def carried_out(planned: Steps, there: Contents) -> Contents:
-    """The registry's contents after the steps. The function asserts that no step is one that a
-    registry would refuse."""
+    """The registry's contents after the steps. The function asserts that a registry would refuse
+    none of the steps."""
     made = Contents(dict(there.versions), dict(there.levels), dict(there.modes), there.highest_id)
     for each in planned.imports:
         assert all((r.subject, r.version) in made.versions for r in each.references)
@@ -72,7 +72,8 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
     """If an id has one schema in the dump and another in the registry, the dump is refused. The
-    sentence names the version on either side, and gives the number of further conflicts."""
+    sentence names the version in the dump and the version in the registry, and gives the number of
+    further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
         wanted.add(stored("users", number, number))
@@ -115,8 +116,8 @@ def test_another_spelling_is_the_same_schema() -> None:
 
 
 def test_what_is_live_here_and_deleted_there_is_named() -> None:
-    """Versions that are live in the registry and deleted in the dump are listed, so the command can
-    ask first."""
+    """Versions that are live in the registry and deleted in the dump are listed, so that the
+    command can ask before the restore."""
     wanted, there = Contents(), Contents()
     wanted.add(stored("s", 1, 1, deleted=True))
     there.add(stored("s", 1, 1))
@@ -144,7 +145,7 @@ def test_modes_stay_if_asked() -> None:
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
     """What our registry does not support is named and left out: schemas of other types, schemas
-    that use them, rules, contexts, and other configuration."""
+    that use such schemas, rules, contexts, and other configuration."""
     wanted = Contents(
         levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
     )

@@ -62,7 +62,7 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """A field gets the narrowest type for all its values. It becomes a time only if every value is
+    """A field gets the narrowest type for all its values. The type is a time only if every value is
     a time."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 
@@ -94,7 +94,7 @@ def test_each_field_has_its_share_of_the_lines() -> None:
 
 
 def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
-    """Lines that do not fit are counted by reason; the schema is made from the others."""
+    """Lines that do not fit are counted by reason; the schema is made from the lines that fit."""
     lines = [b'{"a":1}'] * 4 + [b"{", b"[1]", b"\xff", b'{"a":NaN}', b"x" * (LINE_BYTES_MAX + 1)]
     deep = b'{"a":' + b"[" * 20 + b"]" * 20 + b"}"
     found = infer([*lines, deep], name="Log", kind=Format.JSON)
@@ -244,8 +244,8 @@ VALUES = st.recursive(
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.text(), VALUES, max_size=5), min_size=1, max_size=6))
 def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
-    """An inferred schema is valid for our parser and Apache's; each line fits it or counts as
-    unfit."""
+    """An inferred schema is valid for our parser and Apache's. Each line fits the schema or counts
+    as unfit."""
     found = of(*objects)
     parse(found.schema)
     assert second_opinion(found.text) is None

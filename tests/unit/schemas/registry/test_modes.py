@@ -15,7 +15,7 @@ def set_mode(registry: Registry, mode: str, subject: str = "", query: str = "") 
 
 
 def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
-    """A subject's mode overrides the global one; DELETE removes a mode and returns it."""
+    """A subject's mode overrides the global mode; DELETE removes a mode and returns it."""
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
     assert registry.refused("GET", "/mode/s") == (404, 40409)
     assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
@@ -79,7 +79,7 @@ def test_deleting_the_mode_of_all_with_those_of_the_subjects(registry: Registry)
 
 def test_an_import_brings_ids_and_versions(registry: Registry) -> None:
     """An imported schema keeps its id and version, and is not checked for compatibility. Later ids
-    follow the highest imported one."""
+    follow the highest imported id."""
     set_mode(registry, "IMPORT")
     assert registry.register("s", A, id=7, version=3) == 7
     assert registry.register("s", AC, id=5, version=4) == 5
@@ -195,8 +195,8 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client may give an id only in the mode IMPORT. If it gives a version, that must be the next
-    version. An id or version of null, 0 or -1 counts as not given."""
+    """A client may give an id only in the mode IMPORT. A version that a client gives must be the
+    subject's next version. An id or version of null, 0 or -1 counts as not given."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1

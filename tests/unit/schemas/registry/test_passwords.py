@@ -26,7 +26,8 @@ def users_of(path: Path, **known: str) -> Users:
 
 
 def test_a_hash_fits_its_password_alone() -> None:
-    """A hash fits only its password, even when it is read back; each hash has its own salt."""
+    """A hash fits only its own password, even after the hash was written as text and read back.
+    Each hash has its own salt."""
     made = Hash.of("geheim")
     assert Hash.read(str(made)).fits("geheim")
     assert not made.fits("Geheim")

@@ -57,7 +57,7 @@ def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Reg
 
 def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Registry) -> None:
     """Serializers send a schema with its parts inlined. This spelling gets the id of the registered
-    schema that references these parts, and no new version."""
+    schema that references these parts, and creates no new version."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("whole", INLINED) == 2
@@ -101,8 +101,8 @@ def test_compatibility_sees_through_references(registry: Registry) -> None:
 
 
 def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
-    """Deleting a referenced version or its subject gets 42206, as long as a live version references
-    it."""
+    """While a live version references another version, deleting the referenced version or its
+    subject gets 42206."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/part", "/subjects/part/versions/1"):
@@ -169,7 +169,7 @@ def test_a_schema_may_not_declare_what_it_references(registry: Registry) -> None
 
 
 def test_chains_of_references_are_bounded(registry: Registry) -> None:
-    """A schema that needs more than NEEDED_MAX others is refused."""
+    """A schema that needs more than NEEDED_MAX other schemas is refused."""
     registry.register("s0", record("R0", a=None))
     for number in range(1, NEEDED_MAX + 1):
         before = f"R{number - 1}"

@@ -23,8 +23,8 @@ A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
 
 def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
-    """A default serializer probes for associations, needs a 404 object, then registers with query
-    parameters."""
+    """A default serializer first probes for associations and needs a 404 object as the answer. Then
+    the serializer registers with query parameters."""
     probe = "/associations/resources/-/t?resourceType=topic&associationType=value"
     assert registry.refused("GET", probe) == (404, 404)
     body = {"schema": A, "schemaType": "AVRO", "references": []}
@@ -57,7 +57,7 @@ def test_unknown_routes_answer_like_known_ones(
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """A version has only the documented keys, because strict Java clients fail on others."""
+    """A version has only the documented keys, because strict Java clients fail on other keys."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -233,8 +233,8 @@ def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
 
 
 def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
-    """A deleted schema that is registered again keeps its id and replaces its deleted version by a
-    new one."""
+    """A deleted schema that is registered again keeps its id, and gets a new version in place of
+    the deleted version."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/2")
@@ -267,7 +267,8 @@ def test_who_uses_an_id(registry: Registry) -> None:
 
 
 def test_lists_come_in_pages(registry: Registry) -> None:
-    """Lists take offset and limit (-1 is none); unknown parameters change nothing."""
+    """Lists take offset and limit (a limit of -1 means no limit); unknown parameters change
+    nothing."""
     for name in "abc":
         registry.register(name, A)
     query = "/subjects?deleted_only=False&deleted=false&offset=0&limit=-1&surprise=1"
@@ -376,7 +377,7 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
     ],
 )
 def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
-    """Other schema types and rules are refused as not supported."""
+    """Rules, and schema types other than Avro, are refused as not supported."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
     assert (status, document["error_code"]) == (422, 42201)
     assert "not supported" in document["message"]
@@ -471,7 +472,8 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """While more registrations than threads wait for ZooKeeper, reads are answered at once."""
+    """Reads are answered at once, even while more registrations wait for ZooKeeper than there are
+    threads."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()
@@ -500,7 +502,8 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
 
 
 def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """More requests at once than allowed get 503, which clients retry."""
+    """If more requests come at once than are allowed, the requests beyond the limit get 503, which
+    clients retry."""
     inside, go = asyncio.Event(), asyncio.Event()
 
     async def slow(_scope: Any, _receive: Any, send: Any) -> None:
@@ -548,8 +551,8 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
-    """If a property or default is nested too deeply for the stack of its readers, the schema is
-    refused with an error that clients do not retry."""
+    """If a property or default is nested too deeply for the stack of the schema's readers, the
+    schema is refused with an error that clients do not retry."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'

@@ -117,7 +117,7 @@ def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection over the limit is ended at once, and the others stay."""
+    """A connection over the limit is ended at once, and the other connections stay."""
     monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
     state = ServerState()
     _, first, _ = connected(state)

@@ -39,7 +39,7 @@ def register(store: Store, subject: str, number: int) -> int:
 
 
 def test_ids_begin_at_one_and_have_no_gaps() -> None:
-    """A new schema gets the next id; a known one keeps its id under any subject."""
+    """A new schema gets the next id; a known schema keeps its id under any subject."""
     _, store = store_on(SharedLog())
     assert [register(store, "a", 1), register(store, "a", 2), register(store, "b", 1)] == [1, 2, 1]
     assert register(store, "a", 1) == 1
@@ -47,8 +47,8 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """If another registry writes the next log entry between our decision and our write, its schema
-    keeps the id, and ours gets the next id."""
+    """If another registry writes the next log entry between our decision and our write, the other
+    registry's schema keeps the id, and our schema gets the id after it."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -59,7 +59,8 @@ def test_the_second_writer_reads_on_and_decides_again() -> None:
 
 
 def test_the_same_schema_from_two_writers_is_one_id() -> None:
-    """If two registries write the same schema at once, the second finds it and answers its id."""
+    """If two registries write the same schema at once, the second registry finds the first
+    registry's entry and answers with the same id."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -164,7 +165,8 @@ def test_a_restarted_registry_knows_everything() -> None:
 
 
 def test_ids_of_deleted_schemas_are_not_used_again() -> None:
-    """The id of a schema deleted for ever stays taken; the schema gets it back if it returns."""
+    """The id of a schema deleted for ever stays taken. If the schema is registered again, it gets
+    this id back."""
     shared = SharedLog()
     _, store = store_on(shared)
     register(store, "a", 1)
@@ -197,8 +199,8 @@ def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """If the log becomes unreadable later, the registry refuses writes; schemas that it read before
-    can still be read."""
+    """If the log becomes unreadable later, the registry refuses writes. Schemas that the registry
+    read before can still be read."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -211,8 +213,8 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """If a follower is told to end just before it clears its wake event, it ends at once, and does
-    not wait 30 s for the event."""
+    """If the request to end comes just before a follower clears its wake event, the follower ends
+    at once, and does not wait 30 s for the event."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -244,8 +246,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If the log is restored from a backup and another registry then writes to it, a registry that
-    knows the lost entries notices: an entry that it has read has other content."""
+    """If the log is restored from a backup, and another registry then writes other entries in place
+    of the lost entries, a registry that has read the lost entries notices the difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):

@@ -17,7 +17,7 @@ def text() -> str:
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """What bash offers as completions of the last one of `words`."""
+    """What bash offers as completions of the last word of `words`."""
     path = folder / "skidway.bash"
     quoted = " ".join(f"'{word}'" for word in ("skidway", *words))
     path.write_text(
@@ -43,7 +43,8 @@ def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> Non
 
 
 def test_zsh_takes_the_same_words() -> None:
-    """zsh runs the same script, after it has loaded its own support for bash's completion."""
+    """zsh runs the script that bash runs, after zsh has loaded its own support for bash's
+    completion."""
     nouns = list(entry_points(group=commands.GROUP))
     first, _, rest = completion.script("zsh", nouns).partition("\n")
     assert first == "autoload -U +X bashcompinit && bashcompinit"

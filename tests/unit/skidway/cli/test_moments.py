@@ -17,7 +17,8 @@ from skidway.errors import UsageError
     ],
 )
 def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
-    """A moment is a time, in UTC if it names no zone, or a duration back from now."""
+    """A moment is either a time, which is in UTC unless it names a zone, or a duration back from
+    now."""
     assert parse_since(text, 1_000_000) == expected
 
 

@@ -27,7 +27,7 @@ def test_table_without_rows_is_its_head() -> None:
 
 
 def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """--json gives programs the columns that the table gives people, and no others."""
+    """--json gives programs exactly the columns that the table gives people."""
     output.print_rows([{"a": 1, "hidden": 2}], ["a", "b"], as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
     output.print_rows([{"a": 1}], ["a"], as_json=False)
@@ -35,8 +35,8 @@ def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_progress_line_tells_how_far_it_is() -> None:
-    """A progress line has a bar, percent (at most 100) and counts. If the total is unknown, it has
-    only the count."""
+    """A progress line has a bar, percent (at most 100) and counts. If the total is unknown, the
+    line has only the count."""
     half = output.progress_line("loading", 500, 1000, "x")
     assert half == "loading  [##########..........]  50%  500 of 1,000  x"
     assert "100%" in output.progress_line("loading", 2000, 1000)
@@ -58,7 +58,7 @@ def test_progress_without_terminal_is_a_line_now_and_then(
 
 
 def test_without_a_terminal_nothing_is_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal, a long wait prints one line for each change, and no others."""
+    """Without a terminal, a long wait prints one line for each change, and no other lines."""
     with output.Progress("hosts proven", 2, plain_every_s=0) as progress:
         for done, note in [(0, "a, b"), (0, "a, b"), (1, "b"), (1, "b"), (1, "b"), (1, "a")]:
             progress.show(done, note)

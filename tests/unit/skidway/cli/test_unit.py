@@ -36,7 +36,7 @@ def test_list_names_every_unit(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_unknown_unit_is_a_usage_error() -> None:
-    """An unknown unit's name is refused as a usage error that names it."""
+    """An unknown unit is refused with a usage error that gives the unit's name."""
     with pytest.raises(UsageError, match="there is no unit skidway-mirror"):
         run("show", "mirror")
     assert "unit" in NOUNS

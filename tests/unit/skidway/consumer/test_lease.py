@@ -6,7 +6,7 @@ from skidway.consumer.lease import Lease
 
 
 def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
-    """A lease runs from the moment at which ZooKeeper was asked, not from its answer, and ends
+    """A lease begins at the moment at which ZooKeeper was asked, not when the answer came, and ends
     before the session can end."""
     lease = Lease(10.0)
     assert not lease.holds(0.0)

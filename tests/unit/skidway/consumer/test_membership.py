@@ -47,7 +47,8 @@ def test_looks_once_it_has_been_quiet() -> None:
 
 
 def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
-    """A new member gets its share of the partitions; the old owner goes on reading the others."""
+    """A new member gets its share of the partitions; the old owner goes on reading the other
+    partitions."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)
@@ -111,8 +112,8 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
 
 
 def test_looks_again_without_a_watch() -> None:
-    """Even if no watch fires, a member looks at the group from time to time. Different members do
-    so at different times."""
+    """Even if no watch fires, a member looks at the group from time to time. Different members look
+    at different times."""
     found = owning()
     assert found.next_step(1.0 + 0.9 * 60 - 1) is None
     assert found.next_step(1.0 + 1.1 * 60) == Look()

@@ -47,7 +47,7 @@ def test_what_is_written_is_kafkas_layout() -> None:
 
 
 def test_owner_paths_are_read_back() -> None:
-    """An owner node's path gives its partition; any other path gives none."""
+    """An owner node's path gives its partition; any other path gives no partition."""
     assert nodes.partition_of(nodes.owner_path("g", TP)) == TP
     assert nodes.partition_of("/consumers/g/ids/c") is None
     assert nodes.partition_of("7") is None

@@ -56,8 +56,8 @@ def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
 
 
 def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
-    """The second claim is refused until the first owner has released; the committed offset
-    stays."""
+    """The second claim of a partition is refused until the first owner has released the partition.
+    The committed offset stays."""
     a, b = two
     assert a.claim()
     assert not b.claim()
@@ -141,8 +141,8 @@ def test_a_partition_that_is_not_ours_is_not_committed(two: tuple[Member, Member
 def test_disclaims_only_what_is_its_own(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """A member removes an owner node that its own unanswered claim created, but never one of
-    another member."""
+    """A member removes an owner node that its own unanswered claim created, but never an owner node
+    of another member."""
     a, b = two
     a.claim()
     b.registry.disclaim(b.guard, "b-0", TP)
@@ -171,7 +171,8 @@ def test_offsets_that_others_wrote_are_understood(
 
 
 def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
-    """Each stream of each registered member is a reader; unregistered members have none."""
+    """Each stream of each registered member is a reader; the streams of unregistered members are no
+    readers."""
     a, b = two
     assert set(a.registry.readers()) == {"a-0", "b-0"}
     b.registry.unregister("b")
@@ -191,8 +192,8 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
 def test_a_broker_that_stores_members_meanwhile_is_before_us(
     server: MemoryZooKeeper, has_record: bool
 ) -> None:
-    """If a broker stores members between our look and our registration, the registration fails and
-    says whose group it is."""
+    """If a broker stores members after we have looked and before we register, the registration
+    fails and says that the group coordinates through a broker."""
     record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
     member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
     broker.create_if_absent(ids)

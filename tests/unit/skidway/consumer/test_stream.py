@@ -94,8 +94,8 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """Records are committed once the caller asks for the next ones, or when it closes the stream
-    and says that they are done."""
+    """Returned records are committed when the caller asks for the next records, or when the caller
+    closes the stream and says that the returned records are done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
@@ -127,7 +127,7 @@ def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
 
 def test_without_an_offset_none_is_an_error(world: World) -> None:
     """If auto_offset_reset is "none" and there is no committed offset, the consumer raises an error
-    that says what to do. As soon as an offset is set, the same member can go on."""
+    that says what to do. As soon as an offset is set, the consumer can go on."""
     stream = world.member(auto_offset_reset="none")
     with pytest.raises(NoOffset, match="has no committed offset; seek, reset"):
         world.poll(stream)
@@ -158,8 +158,8 @@ def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None
 
 
 def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
-    """A member that is cut off from ZooKeeper hands out records until its lease ends, then waits,
-    and goes on in order once it is connected again."""
+    """A member that is cut off from ZooKeeper hands out records until its lease ends, then waits.
+    When the member is connected again, it goes on in order."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.coordinators[0].break_off()

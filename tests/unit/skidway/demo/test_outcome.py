@@ -109,7 +109,7 @@ def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
 
 
 def test_lines_are_compared_by_topic() -> None:
-    """The sentence names the topic, and how many rows it has too many or too few."""
+    """The sentence names the topic and the number of missing or surplus rows."""
     assert "as many rows as lines were written" in summary.lines_sentence(outcome())
     said = summary.lines_sentence(outcome(written={"a": Tally(lines=9)}))
     assert said.endswith("NOT as many as the lines: a -2.")

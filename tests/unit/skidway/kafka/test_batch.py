@@ -56,7 +56,7 @@ def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence
 
 def test_stamping_keeps_the_crc() -> None:
     """Base offset and leader epoch change in place. The CRC stays the same, because it does not
-    cover them."""
+    cover these two fields."""
     buffer = bytearray(b"before") + batch.seal(encoded(), 1, 2, 3)
     batch.stamp(buffer, 6, 1 << 40, 77)
     header = batch.read_header(buffer, 6)
@@ -72,7 +72,7 @@ def test_stamping_keeps_the_crc() -> None:
 @pytest.mark.parametrize("position", range(12, 66))
 def test_every_covered_bit_is_guarded(position: int) -> None:
     """A flipped bit in any byte from the magic on is found. A flipped bit of the leader epoch is
-    not, because the CRC does not cover it."""
+    not found, because the CRC does not cover the epoch."""
     sealed = bytearray(batch.seal(encoded(), 1, 2, 3))
     sealed[position] ^= 0x10
     if position in range(12, 16):

@@ -55,7 +55,7 @@ class Row:
 
     @property
     def origin(self) -> origin.Origin | None:
-        """The last one of the headers that is a valid origin."""
+        """The origin of the record: of the headers that are valid origins, the last one counts."""
         found = None
         for key, value in self.headers:
             if key == "origin" and value is not None:
@@ -291,7 +291,7 @@ def test_control_batches_have_no_rows() -> None:
 
 
 def test_compacted_to_nothing() -> None:
-    """A batch without records, as compaction leaves it, is legal: it has offsets and no rows."""
+    """A batch without records, which compaction may leave, is legal: it has offsets and no rows."""
     raw = bytearray(seal(EncodedBatch(b"", Codec.NONE, 5, 0, 0, 0)))
     raw[57:61] = bytes(4)
     found = decode(memoryview(with_crc(raw)))
@@ -407,7 +407,7 @@ def test_records_must_fill_the_batch(cut: int) -> None:
 
 
 def test_a_count_too_small_is_corrupt() -> None:
-    """A batch with more records than its count is corrupt."""
+    """A batch that has more records than its count says is corrupt."""
     raw = bytearray(sample())
     raw[57:61] = (2).to_bytes(4, "big")
     with pytest.raises(CorruptBatch):
@@ -415,7 +415,8 @@ def test_a_count_too_small_is_corrupt() -> None:
 
 
 def test_offsets_must_rise() -> None:
-    """Records with the same or falling offsets, or an offset past the batch's last, are corrupt."""
+    """Records with equal or falling offsets, or with an offset after the batch's last offset, are
+    corrupt."""
     for offsets in ([0, 1, 1], [0, 2, 1]):
         rows = [Row(offset, 0, None, b"x", []) for offset in offsets]
         raw = bytearray(batch_of(rows))
@@ -437,7 +438,8 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """A second batch after the one to decode is an error, and is not dropped silently."""
+    """If a second batch follows the batch that is to be decoded, that is an error. The second batch
+    is not dropped silently."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 

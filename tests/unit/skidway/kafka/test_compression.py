@@ -105,7 +105,7 @@ def test_raw_snappy_of_other_clients_is_read() -> None:
 
 
 def test_several_zstd_frames_are_one() -> None:
-    """Several zstd frames are one stream, even if the first tells its own size."""
+    """Several zstd frames are one stream, even if the first frame tells its own size."""
     packed = compress(Codec.ZSTD, TEXT)
     assert bytes(decompress(Codec.ZSTD, packed + packed)) == TEXT + TEXT
 
@@ -121,7 +121,7 @@ def test_zstd_without_a_size_is_read() -> None:
 
 def test_lz4_blocks_are_independent() -> None:
     """LZ4 frames are written with independent blocks, because Java's consumer refuses dependent
-    ones."""
+    blocks."""
     packed = compress(Codec.LZ4, TEXT)
     assert packed[:4] == b"\x04\x22\x4d\x18"
     assert packed[4] & 0x20

@@ -45,7 +45,7 @@ def test_unknown_code() -> None:
 
 
 def test_offset_out_of_range_keeps_its_fields() -> None:
-    """OffsetOutOfRange tells which offset was asked for and which ones the log holds."""
+    """OffsetOutOfRange tells which offset was asked for and which offsets the log holds."""
     error = OffsetOutOfRange(TopicPartition("logs", 3), 5, 10, 20)
     assert (error.tp, error.requested) == (TopicPartition("logs", 3), 5)
     assert (error.log_start_offset, error.high_watermark) == (10, 20)

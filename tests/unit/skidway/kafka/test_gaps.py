@@ -1,4 +1,4 @@
-"""Gaps of mirrors: which topics may name them, and what they cover."""
+"""Gaps of mirrors: which topics may name gaps, and which offsets the gaps cover."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_a_reason_is_given_where_every_offset_is_named(
     first: int, end: int, reason: str | None
 ) -> None:
     """A range of offsets has a reason only if named gaps cover all of it. Several adjacent gaps may
-    do that together."""
+    cover the range together."""
     assert gaps.reason(NAMED, 0, first, end) == reason
 
 
 def test_only_mirrors_name_gaps() -> None:
-    """Gaps are read only from configs of mirror topics; an unreadable config names none."""
+    """Gaps are read only from configs of mirror topics; an unreadable config names no gaps."""
     cluster = MemoryCluster()
     text = gaps.encode(NAMED)
     cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: text})

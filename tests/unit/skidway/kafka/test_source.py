@@ -16,7 +16,7 @@ TOPIC_ID = uuid.UUID(int=10)
 
 
 class OneCluster:
-    """A cluster with a mirror topic, two other topics and a missing one."""
+    """A cluster with a mirror topic and two other topics. The topic `none` does not exist there."""
 
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))
@@ -39,7 +39,7 @@ class OneCluster:
 
 
 def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
-    """A mirror topic's config gives the cluster and topic of its source, with both names and ids.
+    """A mirror topic's config gives the cluster and the topic of its source, each with name and id.
     Any other topic is its own source. A missing topic has no source."""
     topics = ["plain", "dc1.logs", "old", "none"]
     found = sources_of(OneCluster(), topics, "offline")  # type: ignore[arg-type]
@@ -57,15 +57,15 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
 def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
-    """A cluster has the name in its brokers' cluster.name. The setting is used only if the brokers
-    give no name, as is the case with Apache Kafka."""
+    """A cluster has the name that its brokers give as cluster.name. The name in the settings is
+    used only if the brokers give no name, as is the case with Apache Kafka."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 
 
 def test_a_cluster_under_two_names_is_refused() -> None:
-    """A name other than the brokers' name is refused, because announcements and counts under two
-    names would never be matched."""
+    """If the settings and the brokers give a cluster two names, the name in the settings is
+    refused. Otherwise announcements and counts under two names would never be matched."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

@@ -37,7 +37,8 @@ def values(batches: list[PendingBatch]) -> list[list[bytes | None]]:
 
 
 def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
-    """A full batch is ready at once, others after the linger time; a flush takes everything."""
+    """A full batch is ready at once, and any other batch after the linger time. A flush takes all
+    batches."""
     accumulator = Accumulator(0.5)
     put(accumulator, P0, b"a" * 500, 10.0)
     put(accumulator, P1, b"b", 10.2)

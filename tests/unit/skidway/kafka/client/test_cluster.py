@@ -75,7 +75,7 @@ def test_leaders_are_found() -> None:
 
 
 def test_partitions_with_holes_are_not_believed() -> None:
-    """If a topic's partitions are not numbered 0, 1, 2 ..., the topic counts as one without
+    """If a topic's partitions are not numbered 0, 1, 2 ..., the topic is treated as if it had no
     partitions."""
     assert cluster_of(response(partition(0, 3), partition(2, 3))).topics["t"].partitions == ()
     assert cluster_of(response(partition(0, 3), partition(0, 3))).topics["t"].partitions == ()

@@ -86,7 +86,8 @@ def cluster_ids(answers: list[Answer]) -> list[tuple[int, str]]:
 
 
 def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
-    """ApiVersions is sent first and alone; calls submitted meanwhile wait for its answer."""
+    """ApiVersions is sent first and alone. Calls submitted meanwhile wait for the answer to
+    ApiVersions."""
     connection.submit(1, metadata_call(None), 40.0)
     assert not connection.is_ready
     peer.agree()
@@ -134,8 +135,7 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """After an unreadable response the call to which it belongs and all later calls are
-    abandoned."""
+    """If a response cannot be read, the call that it answers and all later calls are abandoned."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()

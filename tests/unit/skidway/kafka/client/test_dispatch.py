@@ -44,7 +44,7 @@ def acknowledge(dispatch: Dispatch, planned: Planned, offset: int = 0) -> None:
 
 
 def test_one_request_for_all_partitions_of_a_leader() -> None:
-    """A request to a leader has one batch of each of its partitions, grouped by topic."""
+    """A request to a leader has one batch of each of the leader's partitions, grouped by topic."""
     dispatch = make()
     for topic in ("b", "a", "b", "a"):
         dispatch.add(tp(len(plan(dispatch, None)) + dispatch.pending_count, topic), batch(), topic)
@@ -68,7 +68,7 @@ def test_leaders_get_their_own_requests() -> None:
 
 
 def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
-    """Batches for a leader that cannot be reached wait, and are sent once the leader can be
+    """Batches for a leader that cannot be reached wait. They are sent as soon as the leader can be
     reached."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
@@ -108,7 +108,8 @@ def test_five_in_flight_after_the_first() -> None:
 
 
 def test_partitions_take_turns() -> None:
-    """If a request has room for one batch, the partitions take turns in the same order."""
+    """If a request has room for only one batch, the partitions take turns, always in the same
+    order."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in (0, 1, 2) * 2:
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX), number)

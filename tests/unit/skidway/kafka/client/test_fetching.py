@@ -46,7 +46,8 @@ def answer(fetching: Fetching, planned: PlannedFetch, *parts: FetchedPartition) 
 
 
 def test_a_fetch_asks_for_what_is_next() -> None:
-    """One request to a leader asks for all its partitions, each from its position."""
+    """One request to a leader asks for all of the leader's partitions, each from the partition's
+    position."""
     fetching = make()
     fetching.seek(TP, 7)
     fetching.seek(TopicPartition("u", 1), 0)
@@ -167,8 +168,8 @@ def test_what_was_sought_meanwhile_is_dropped() -> None:
 
 
 def test_partitions_take_turns_at_the_front() -> None:
-    """A partition whose batches were in the last answer comes after the others in the next
-    request."""
+    """A partition whose batches were in the last answer comes after the other partitions in the
+    next request."""
     fetching = make()
     other = TopicPartition("u", 0)
     fetching.seek(TP, 0)
@@ -191,8 +192,8 @@ def test_a_missing_leader_is_a_stall() -> None:
 
 
 def test_damage_behind_whole_batches_comes_in_its_place() -> None:
-    """Whole batches before a damaged one are returned. The damage becomes an error when the damaged
-    batch is the next one to be read."""
+    """Whole batches before a damaged batch are returned. The damage becomes an error when the
+    damaged batch is the next one to be read."""
     damaged = bytearray(batch_at(5, 2))
     damaged[16] = 0
     records = batch_at(3, 2) + bytes(damaged)
@@ -203,7 +204,8 @@ def test_damage_behind_whole_batches_comes_in_its_place() -> None:
 
 
 def test_offsets_that_do_not_rise_are_damage() -> None:
-    """A batch whose first offset is lower than the end of the batch before it is not returned."""
+    """If a batch's first offset is lower than the end of the previous batch, the batch is not
+    returned."""
     batches, end = whole_batches(memoryview(batch_at(3, 4) + batch_at(5, 4)), 3)
     assert (len(batches), end) == (1, 7)
 

@@ -40,7 +40,8 @@ def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
     error: ErrorCode = ErrorCode.NONE, now: float = NOW,
 ) -> list[bool]:  # fmt: skip
-    """Answers with one batch, none, or an error; returns whether the batches are unbroken."""
+    """Answers with one batch, with no batch, or with an error; returns whether the batches are
+    unbroken."""
     records = b"" if offset is None else batch_at(offset)
     part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
     answer = FetchAnswer(0, 0, 0, [part])
@@ -49,7 +50,7 @@ def give(
 
 
 def test_batches_on_one_connection_are_unbroken() -> None:
-    """Batches on one connection are unbroken, except the first after a seek."""
+    """Batches on one connection are unbroken, except the first batch after a seek."""
     fetching = begun()
     assert give(fetching, plan(fetching), 0) == [False]
     assert give(fetching, plan(fetching), None) == []
@@ -151,7 +152,8 @@ def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
 def test_topics_that_are_not_read_any_more_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A client forgets a topic when its last partition is removed, and has room for another."""
+    """A client forgets a topic when the topic's last partition is removed, and then has room for
+    another topic."""
     client = LoopClient("127.0.0.1:1", Watcher(), clock=ManualClock())
     monkeypatch.setattr(metadata, "TOPICS_MAX", 1)
     client.seek(TP, 0)

@@ -89,7 +89,8 @@ def test_a_leader_is_looked_up_and_never_created(
 def test_a_partition_without_leader_is_asked_for_again_with_waits(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """A partition without a leader is asked for again after 50 ms, then after up to a second."""
+    """A partition without a leader is asked for again after 50 ms, and then after growing waits of
+    up to a second."""
     metadata.leader(LOGS)
     now, times = 1.0, []
     for _ in range(400):

@@ -127,7 +127,8 @@ def test_a_retry_is_the_same_bytes() -> None:
 
 
 def test_a_refusal_for_now_waits_and_goes_again() -> None:
-    """After a retriable refusal nothing is sent for a while, then the refused batch first."""
+    """After a retriable refusal nothing is sent for a while. Then the refused batch is sent
+    first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     assert not driver.answer(one, 6)
@@ -148,8 +149,8 @@ def test_several_refusals_are_one_wait() -> None:
 
 
 def test_acknowledgements_are_contiguous() -> None:
-    """If a batch is acknowledged before an earlier batch, it is reported as delivered only after
-    the earlier one."""
+    """A batch that is acknowledged before an earlier batch is reported as delivered only after the
+    earlier batch."""
     driver = Driver(idempotent=False)
     one, two = driver.begin(1, 2)
     driver.answer(two)
@@ -195,8 +196,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """Nothing is sent to a new leader before the old leader's answers have come. Then one batch is
-    in flight at first."""
+    """Nothing is sent to a new leader before the old leader's answers have come. After these
+    answers, only one batch is in flight at first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -209,8 +210,8 @@ def test_another_leader_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
-    """If the leader moves while nothing is in flight, only one batch is in flight at first at the
-    new leader."""
+    """If the leader moves while nothing is in flight, the new leader gets only one batch, until
+    this batch is acknowledged."""
     driver = Driver()
     driver.begin()
     driver.address = B

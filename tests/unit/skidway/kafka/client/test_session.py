@@ -31,7 +31,7 @@ def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address
 
 
 def test_the_first_call_dials(session: ClientSession) -> None:
-    """The first call dials one link per address and channel; later calls use it."""
+    """The first call dials one link per address and channel; later calls use the same link."""
     inbox: Inbox = deque()
     for _ in range(3):
         ask(session, inbox)
@@ -64,7 +64,7 @@ def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
 
 
 def test_waits_grow_until_it_works(session: ClientSession) -> None:
-    """Each failure of a link doubles the wait before it is dialled again."""
+    """Each failure of a link doubles the wait before the link is dialled again."""
     inbox: Inbox = deque()
     now, waits = 0.0, []
     for _ in range(4):

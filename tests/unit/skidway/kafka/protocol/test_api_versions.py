@@ -1,4 +1,4 @@
-"""ApiVersions: answers that every client can read, whatever version it asked in."""
+"""ApiVersions: answers that every client can read, whatever version the client asked in."""
 
 from __future__ import annotations
 

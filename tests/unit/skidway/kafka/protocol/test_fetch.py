@@ -102,8 +102,8 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
     """Asserts that the hand-written parser and the table both refused, or both read the same. In
-    version 12 the table also looks into tagged fields that the hand-written parser skips, so it may
-    refuse more."""
+    version 12 the table also looks into tagged fields that the hand-written parser skips, so the
+    table may refuse more."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table

@@ -69,8 +69,8 @@ def test_own_frames_stay_valid() -> None:
 
 
 def test_large_frames_are_received_in_place() -> None:
-    """The rest of a frame is received directly into the frame's buffer. No byte of the next frame
-    is received with it."""
+    """The rest of a large frame is received directly into the frame's buffer, without any byte of
+    the next frame."""
     reader = FrameReader(eager_bytes=1 << 20)
     beginning = framed(bytes(1000_000))[:500]
     reader.space()[:500] = beginning

@@ -80,7 +80,7 @@ def test_librdkafka_asks_for_all() -> None:
 
 
 def test_more_is_not_less() -> None:
-    """If trailing bytes are allowed, a message cut short is still refused."""
+    """Even if trailing bytes are allowed, a message that is cut short is refused."""
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 9)
     for end in range(len(body)):
         with pytest.raises(Truncated):

@@ -80,8 +80,8 @@ def test_varint_bytes(value: int, encoded: str) -> None:
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1))
 def test_varlong_round_trip(value: int) -> None:
-    """Every signed 64-bit integer is read back from the protocol's form of it, which is zigzag in
-    at most ten bytes."""
+    """Every signed 64-bit integer is read back from its zigzag form, which has at most ten
+    bytes."""
     out = bytearray()
     wire.put_uvarint(out, value << 1 if value >= 0 else (~value << 1) | 1)
     reader = read(bytes(out))
@@ -183,7 +183,8 @@ def test_nothing_allocated_for_a_claim(attempt: Callable[[], object]) -> None:
 
 
 def test_elements_are_bounded() -> None:
-    """A message cannot claim more elements than ELEMENTS_MAX, even if it is long enough."""
+    """A message cannot claim more elements than ELEMENTS_MAX, even if the message is long enough
+    for them."""
     reader = read(wire.INT32.pack(wire.ELEMENTS_MAX) * 2 + bytes(wire.ELEMENTS_MAX * 2))
     assert reader.count(1) == wire.ELEMENTS_MAX
     with pytest.raises(BadValue):

@@ -85,7 +85,8 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     """The hand-written code and the table write the same response, byte for byte."""
     response = data.draw(messages(ProduceResponse, version))
     names = [topic.name for topic in response.responses if topic.partition_responses]
-    # Results contain no topic without partitions, and join neighbouring topics of the same name.
+    # Parsed results leave out topics without partitions, and make one topic of neighbouring topics
+    # with the same name.
     assume(len(names) == len(response.responses) == len(set(names)))
     body = encode(response, version)
     answer = produce.parse_response(memoryview(body), version)
