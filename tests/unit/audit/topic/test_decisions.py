@@ -172,8 +172,9 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """If a place counted nothing, an acceptance covers the records that other places had then. It
-    does not cover records that come later and do not arrive at that place either."""
+    """If a place counted nothing, an acceptance covers the records that other places had counted
+    when the acceptance was made. It does not cover later records that do not arrive at that place
+    either."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)

@@ -179,8 +179,8 @@ def test_the_topic_is_made_once() -> None:
 
 
 def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
-    """The wait for the topic's leader has a limit. After it the caller gets an error with a
-    sentence."""
+    """The wait for the topic's leader has a limit. When the limit is reached, the caller gets an
+    error with a sentence."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC, 0)
     with pytest.raises(Unreachable, match="no leader"):
@@ -188,7 +188,7 @@ def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
 
 
 def test_reading_skips_what_has_expired() -> None:
-    """Reading a range whose beginning has expired gives the rest of it."""
+    """If the beginning of a range has expired, reading the range gives the rest of the range."""
     cluster, clock = _cluster(), ManualClock()
     for value in (b"a", b"b", b"c"):
         assert _publisher(cluster, ListOutbox([value])).flush(10)
@@ -210,7 +210,7 @@ def test_reading_skips_what_has_expired() -> None:
     ],
 )
 def test_audit_topics_are_known_by_name(name: str, expected: bool) -> None:
-    """A cluster's own audit topic and mirrored ones are recognized by name."""
+    """A cluster's own audit topic and mirrored audit topics are recognized by name."""
     assert topic.is_audit_topic(name) is expected
 
 
