@@ -53,8 +53,8 @@ def known(view: memoryview, version: int, replica: Replica) -> Shapes:
 def test_a_request_of_the_same_shape_is_parsed_alike(
     replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
 ) -> None:
-    """A request of a known shape gives the correlation id and records that the general parser
-    finds, whatever their sizes."""
+    """A shape finds in a request the same correlation id and records as the general parser,
+    whatever the sizes of the records."""
     shapes = known(frame(first, version, client=client), version, replica)
     view = frame(second, version, number=number, client=client)
     found = shapes.match(view)
