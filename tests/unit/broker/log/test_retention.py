@@ -70,7 +70,8 @@ def test_what_is_below_the_log_start_goes() -> None:
 
 
 def test_what_a_reader_holds_stays() -> None:
-    """Segments with records that a group named in retention.hold has not read are kept."""
+    """A segment is kept if retention.hold names a group that has not read all records of the
+    segment."""
     assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False, held=True)
     assert decide(5, 5, 5, retention_ms=HOUR, held=20).count == 2
 

@@ -84,7 +84,7 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """Only records from the log start on count for the largest time, even if their segment has
+    """For the largest time, only records at or after the log start count, even if their segment has
     earlier records, too. If all records have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
