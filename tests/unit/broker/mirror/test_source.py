@@ -60,8 +60,8 @@ def follower(world: MirrorWorld) -> Phase:
 
 
 def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
-    """A new topic of the source gets a mirror, whose configs name the cluster and the topic that it
-    is copied from, with their ids."""
+    """A new topic of the source gets a mirror. The mirror's configs name the source's cluster and
+    topic, with their ids."""
     topic = world.source.create("logs", 2)
     fill(world, 3)
     fill(world, 2, 1)
@@ -128,8 +128,8 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """A topic whose configs cannot be read may be a mirror itself. It is not copied until they can
-    be read, and the status shows it; other topics go on."""
+    """A topic whose configs cannot be read may be a mirror itself. The topic is not copied until
+    its configs can be read, and the status names the topic; other topics go on."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
