@@ -46,7 +46,8 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """The frames that come out are those that were sent, whole, in pieces, or many at once."""
+    """Whether frames arrive whole, in pieces, or many at once, exactly the frames that were sent
+    come out."""
     assert received(framed(*frames), sizes) == frames
 
 
