@@ -56,7 +56,7 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """An operation may park another one while it completes."""
+    """While an operation completes, it may park another operation."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()

@@ -98,8 +98,8 @@ LED = PartitionState(1, 3, (1,), 7)
 
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
-    """This broker is in its own catalog, even if the catalog was read while its registration was
-    gone, so that its clients are not sent away."""
+    """This broker's catalog always contains this broker, even if the catalog was read while the
+    broker's registration was gone. Otherwise the broker would send its clients away."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
@@ -237,7 +237,7 @@ def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path)
 
 def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
     """A catalog that was read before a topic was deleted and created again does not bring the
-    deleted one back."""
+    deleted topic back."""
     old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
     made(tmp_path, old.topic_id)
     world = World(tmp_path, catalog(old))
