@@ -62,7 +62,8 @@ def test_own_numbers_are_noted() -> None:
 
 
 def test_audit_topics_of_sources() -> None:
-    """Announcements of a mirrored topic are read from the mirror of its cluster's audit topic."""
+    """Announcements of a mirrored topic come from the source cluster's audit topic, and the loader
+    reads them from the mirror of that audit topic."""
     sources = [SOURCE, Source("offline", "c", "own", "")]
     existing = ["_skidway_audit", "dc1._skidway_audit", "dc2._skidway_audit", "dc1.logs"]
     assert audit_topics(sources, "offline", existing) == ["_skidway_audit", "dc1._skidway_audit"]

@@ -130,7 +130,8 @@ def test_a_batch_below_that_is_gone_is_named() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30))
 def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: int) -> None:
-    """The slices of a partition cover its range exactly once, and none is larger than requested."""
+    """The slices of a partition cover the partition's range exactly once, and no slice is larger
+    than requested."""
     planned = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -184,7 +185,8 @@ def test_accepted_gaps_that_make_no_sense(text: str) -> None:
 
 
 def test_named_gaps_come_from_all_who_name() -> None:
-    """Named gaps come from the previous load, the mirror and the operator, each once."""
+    """The named gaps are those of the previous load, the mirror and the operator. A gap that two of
+    them name is listed once."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -195,7 +197,7 @@ def test_named_gaps_come_from_all_who_name() -> None:
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
     """A gap stays named in the manifest until it is passed, because the mirror's list of gaps is
-    bounded, and the operator may have removed the setting."""
+    bounded, and the operator may have removed the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 

@@ -1,5 +1,5 @@
-"""Values become columns, each by its own schema; a value that cannot be decoded is set apart with a
-reason."""
+"""Each value is decoded by its own schema, and the values become columns. A value that cannot be
+decoded is set apart with a reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_schema_is_decoded_at_once() -> None:
 
 
 def test_no_values() -> None:
-    """No values give columns without rows."""
+    """If there are no values, the columns have no rows."""
     decoded = decode([])
     assert [len(column) for column in decoded.columns] == [0]
 

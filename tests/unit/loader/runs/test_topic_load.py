@@ -287,8 +287,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for their file's announcement as long as the setting says. If the wait is zero,
-    they are rejected at once."""
+    """Records wait for their file's announcement as long as the setting says. If the setting is
+    zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -366,7 +366,7 @@ def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
 
 
 class Away(MemoryLoading):
-    """The leader of two partitions does not answer."""
+    """A topic that has two partitions with a leader that does not answer."""
 
     def _topic(self, until: int | None) -> SourceTopic:
         return replace(super()._topic(until), away=dict.fromkeys((1, 2), "dead:9092 is silent"))
@@ -442,8 +442,8 @@ class Renamed(MemoryStore):
 
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
-    """An output reached by another name keeps its first name in the audit, because the audit would
-    otherwise take it for another place, which lacks the earlier loads."""
+    """An output reached by another name keeps its first name in the audit. Otherwise the audit
+    would take the output for another place, which lacks the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()
