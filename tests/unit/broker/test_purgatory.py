@@ -24,8 +24,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation that completes on one partition is not checked again on any, and does not
-    expire."""
+    """An operation that completes on one partition is not checked again on any partition, and does
+    not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)

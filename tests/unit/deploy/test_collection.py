@@ -106,8 +106,8 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
-    """A playbook with waves pings all hosts first. Otherwise a host that is off and the only one in
-    its wave would end the play before the other hosts are done."""
+    """A playbook with waves pings all hosts first. Otherwise a host that is off, if it is the only
+    host in its wave, would end the play before the other hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]

@@ -114,7 +114,8 @@ def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
 
 
 def test_entries_come_while_others_are_on_their_way() -> None:
-    """Messages committed while others are being sent are taken by the next poll."""
+    """If new messages are committed while earlier messages are being sent, the next poll takes the
+    new messages."""
     cluster, outbox = _cluster(), ListOutbox([b"a"])
     publisher = _publisher(cluster, outbox)
     publisher.poll()

@@ -245,8 +245,8 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """An empty group is forgotten only once it is stored as empty, because until then ZooKeeper may
-    have a generation with members."""
+    """An empty group is forgotten only after it is stored as empty, because until then ZooKeeper
+    may have a generation with members."""
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)

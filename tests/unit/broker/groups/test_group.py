@@ -246,8 +246,8 @@ def test_zombies_are_refused() -> None:
 
 
 def test_commits_around_a_rebalance() -> None:
-    """Commits are taken while a rebalance waits for members, and refused once the next generation
-    began."""
+    """Commits are taken while a rebalance waits for members, and refused after the next generation
+    has begun."""
     world = World()
     member = world.stable()
     world.join("new", "", rebalance_timeout_s=60)
@@ -261,7 +261,7 @@ def test_commits_around_a_rebalance() -> None:
 
 
 def test_a_static_member_comes_back_into_its_place() -> None:
-    """A static member that returns keeps its generation and its assignment, and is answered once
+    """A static member that returns keeps its generation and its assignment, and is answered when
     its new id is stored; its old id is fenced (KIP-345)."""
     world = World()
     old = world.joined("a", instance_id="i").member_id

@@ -82,8 +82,8 @@ def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> None:
-    """A directory that cannot be used is offline from the start, and the others work. If no
-    directory can be used, the broker does not start."""
+    """A directory that cannot be used is offline from the start, and the other directories work. If
+    no directory can be used, the broker does not start."""
     (tmp_path / "file").touch()
     with pytest.raises(SkidwayError, match="file"):
         World(tmp_path / "file")

@@ -303,7 +303,7 @@ def test_what_was_not_touched_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a clean stop, nothing is written for a partition that was not touched since the broker
-    started. A partition that was appended to or rolled is synced."""
+    started. A partition to which batches were appended, or whose segment was rolled, is synced."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)

@@ -85,8 +85,8 @@ def test_nobody_holds_for_ever() -> None:
 
 
 def test_an_active_segment_is_rolled_when_nobody_holds_it() -> None:
-    """An old active segment is rolled only once the groups that hold it have read to the log's
-    end."""
+    """An old active segment is rolled only after the groups that hold the segment have read to the
+    log's end."""
     assert decide(5, 5, retention_ms=HOUR, held=15, flushed=20) == Expired(1, False, held=True)
     assert decide(5, 5, retention_ms=HOUR, held=20, flushed=20) == Expired(1, True)
 

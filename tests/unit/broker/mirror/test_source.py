@@ -328,8 +328,8 @@ def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
-    """If the source ends at a lower offset than the mirror, it has lost records that the mirror
-    has. The partition stops, and a person has to look at it."""
+    """If the source ends at a lower offset than the mirror, the source has lost records that the
+    mirror has. The partition stops, and a person has to look at it."""
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()

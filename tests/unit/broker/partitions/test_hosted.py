@@ -157,7 +157,7 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
-    """The end of a flush changes nothing in a partition that was deleted meanwhile."""
+    """The end of a flush changes nothing in a partition that was deleted during the flush."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)
@@ -211,7 +211,7 @@ def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
 def test_the_policy(
     unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
 ) -> None:
-    """One flush runs at a time. If a request waits, the flush begins at once. Otherwise it begins
-    when flush.messages or flush.ms is reached."""
+    """One flush runs at a time. If a request waits, the next flush begins at once. Otherwise the
+    next flush begins when flush.messages or flush.ms is reached."""
     state = Flushing(unflushed, running, awaited, waited_ms)
     assert must_flush(state, LogConfig()) is expected

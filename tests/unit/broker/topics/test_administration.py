@@ -39,7 +39,7 @@ class AtOnce:
 
 
 class FakeSession:
-    """A ZooKeeper that agrees to everything once the test lets it answer."""
+    """A ZooKeeper that agrees to everything when the test lets it answer."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -304,7 +304,7 @@ def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
 
 def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -> None:
     """A partition with a damaged partition.metadata is stopped with the reason and left untouched;
-    the others are served."""
+    the other partitions are served."""
     two = Topic("logs", uuid.uuid4(), {n: TopicPartitionInfo((1,), LED) for n in range(2)})
     for number in range(2):
         (tmp_path / f"logs-{number}").mkdir()

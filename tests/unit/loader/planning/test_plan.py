@@ -148,7 +148,7 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """Slices of all partitions take turns, so that a large partition does not hold the others
+    """Slices of all partitions take turns, so that a large partition does not hold other partitions
     back."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]

@@ -373,8 +373,8 @@ class Away(MemoryLoading):
 
 
 def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
-    """A partition whose leader is away keeps its position, while the others are loaded and
-    committed."""
+    """A partition whose leader is away keeps its position, while the other partitions are loaded
+    and committed."""
     loading = Away()
     loading.write(5)
     with patch.object(Away, "_topic", MemoryLoading._topic):
