@@ -59,8 +59,7 @@ def test_a_mirror_may_have_gaps() -> None:
 
 
 def test_every_default_is_legal_and_every_broker_key_exists() -> None:
-    """Every topic setting has a legal default, and the broker settings that a topic setting names
-    exist."""
+    """Every topic setting has a legal default, and names only broker settings that exist."""
     known = set(specs(BrokerSettings))
     for each in TOPIC_CONFIGS.values():
         assert known.issuperset(each.broker_keys), each.name

@@ -188,9 +188,9 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """If the loader has heard a higher epoch of an output than the one that the output has, the
-    output is an older copy. The loader refuses to continue this copy, because the counts of the
-    higher epoch would replace the copy's counts."""
+    """If the audit topic has a higher epoch of an output than the output itself, the output is an
+    older copy. The loader refuses to continue this copy, because the counts of the higher epoch
+    would replace the copy's counts."""
     loading.write(10)
     loading.run()
     copy = loading.store
