@@ -70,8 +70,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A report on a named store uses the installed audit.yml. If there is none, the report says
-    which default settings it used."""
+    """A report on a named store uses the installed audit.yml. If no audit.yml is installed, the
+    report says which default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]

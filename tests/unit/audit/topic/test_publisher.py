@@ -67,7 +67,7 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
     """A heartbeat waits until all messages up to the heartbeat's number are published. If the
-    heartbeat overtook them, they would seem to be missing."""
+    heartbeat overtook these messages, they would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())

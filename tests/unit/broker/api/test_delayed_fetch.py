@@ -138,7 +138,7 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
     """If a fetch names a partition twice, the partition's bytes are counted twice, because the
-    answer will have them twice."""
+    answer will have these bytes twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1

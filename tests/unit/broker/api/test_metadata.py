@@ -129,9 +129,9 @@ def requests(draw: st.DrawFn) -> tuple[bytes, int]:
 def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
-    """A cached answer equals a fresh one byte for byte, in every version and for any topics. This
-    holds whatever changed before the request or between two requests. A missing topic is created as
-    often as without the cache."""
+    """A cached answer equals a fresh one byte for byte, in every version and for any topics. The
+    two answers are equal whatever changed before the request or between two requests. A missing
+    topic is created as often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):

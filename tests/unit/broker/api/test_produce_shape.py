@@ -107,7 +107,7 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """The answer made from a shape equals the general one byte for byte."""
+    """The answer made from a shape equals the general answer byte for byte."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)

@@ -85,8 +85,8 @@ class World:
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
-    """A new member first gets MEMBER_ID_REQUIRED with an id. It may join with this id for one
-    session timeout (KIP-394)."""
+    """A new member first gets MEMBER_ID_REQUIRED with an id. The member may join with this id for
+    one session timeout (KIP-394)."""
     world = World()
     given = world.joined("a", known_id_needed=True)
     assert given.error is ErrorCode.MEMBER_ID_REQUIRED

@@ -30,8 +30,8 @@ def decide(
 
 
 def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
-    """Retention deletes segments from the oldest on, and stops at the first one whose last append
-    is younger than the limit."""
+    """Retention deletes segments from the oldest on, and stops at the first segment whose last
+    append is younger than the limit."""
     assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
     assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
 

@@ -163,7 +163,7 @@ def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
 
 def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
     """If the source's log starts inside a batch, that batch is copied whole, and only the offsets
-    before it are named as a gap."""
+    before that batch are named as a gap."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(20, 30)
     assert follower.fetched([header(18, 6)]) == NameGap(10, 18, "expired")

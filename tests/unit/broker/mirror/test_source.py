@@ -339,9 +339,9 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """If the source lost records and got others before it was asked for its offsets, these offsets
-    look right but prove nothing. So the mirror's last batch is compared, and the partition
-    stops."""
+    """If the source lost records and got others before the mirror asked for the source's offsets,
+    these offsets look right but prove nothing. So the mirror's last batch is compared, and the
+    partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -453,8 +453,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """The mirror copies the records after a gap only when the gap is written down, and then it
-    copies all of them."""
+    """The mirror copies the records after a gap only after the gap has been written down, and then
+    copies all these records."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -588,8 +588,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
-    """If two answers for one partition come in one turn, as after a move of its leader, damage in
-    the first answer also voids the second answer."""
+    """If two answers for one partition come in one turn, as after a move of the partition's leader,
+    damage in the first answer also voids the second answer."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")
