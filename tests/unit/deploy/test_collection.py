@@ -49,8 +49,8 @@ def test_specs_and_defaults_agree(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_every_option_has_type_and_description(role: str) -> None:
-    """Each option has a type, a description, and, if it is a list, its elements' type; a required
-    option has no default."""
+    """Each option has a type and a description; a list also has the type of its elements. A
+    required option has no default."""
     for name, spec in variables.specs(role)["options"].items():
         assert spec["type"], name
         assert spec["description"], name

@@ -37,7 +37,7 @@ def many(count: int) -> list[dict[str, Any]]:
 
 def test_one_host_may_leave_a_small_inventory() -> None:
     """Without asking, a run may retire up to a tenth of the roster. Even if a tenth is less than
-    one host, the run may retire one."""
+    one host, the run may retire one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""

@@ -106,8 +106,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """If one loader loads at the cluster itself and another one at its mirror, a topic counts as
-    loaded if either of them takes it."""
+    """If one loader loads at the cluster itself and another loader at the cluster's mirror, a topic
+    counts as loaded if one of the two loaders takes the topic."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")

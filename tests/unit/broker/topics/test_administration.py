@@ -180,7 +180,7 @@ def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
 
 def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     """The broker does not start if a partition is in two log directories, because only an operator
-    can know which one is right."""
+    can know which of the two directories is right."""
     topic_id = uuid.uuid4()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -193,8 +193,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
-    """When a topic was deleted elsewhere, its data is removed; when it vanished without a deletion
-    mark, its data is set aside."""
+    """When a topic was deleted elsewhere, its data is removed; when a topic vanished without a
+    deletion mark, its data is set aside."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -290,8 +290,8 @@ def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
-    """When another broker deletes a topic, its stopped partitions are forgotten here, and a new
-    topic of the same name is served."""
+    """When another broker deletes a topic, the topic's stopped partitions are forgotten here, and a
+    new topic of the same name is served."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert LOGS in world.logs.stopped

@@ -78,9 +78,9 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """An audit topic made again is read from its start, even if it is longer than the old position.
-    The stored position has the id of the topic to which it belongs, so the loader notices the
-    change."""
+    """An audit topic made again is read from its start, even if the new topic is longer than the
+    old position. The stored position has the id of the topic to which it belongs, so the loader
+    notices the change."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

@@ -196,15 +196,15 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays named in the manifest until it is passed, because the mirror's list of gaps is
-    bounded, and the operator may have removed the setting that accepted the gap."""
+    """A gap stays named in the manifest until a load has passed the gap, because the mirror's list
+    of gaps is bounded, and the operator may have removed the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """A partition that the topic no longer has keeps its position; nothing of it is loaded, and the
-    run reports it."""
+    """A partition that the topic no longer has keeps its position; nothing of the partition is
+    loaded, and the run reports the partition."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
@@ -215,7 +215,7 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
 
 def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
     """A partition whose leader is silent keeps its position for the next load and is reported,
-    whether or not anything of it was loaded before."""
+    whether or not anything of the partition was loaded before."""
     before = {0: AT_100}
     found = plan.missing_partitions(
         "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
@@ -249,7 +249,7 @@ def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
     """Several limited loads together take every offset up to the watermark that was read at the
-    start. Each of them takes something, and none takes much more than its limit."""
+    start. Each load takes something, and no load takes much more than its limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)

@@ -25,7 +25,7 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of one schema become its columns and are counted by schema id."""
+    """Values of one schema become the columns of that schema and are counted by schema id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()

@@ -308,8 +308,8 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
     """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, and names the files
-    for which the last load waits. Its ranges go from the start of the first load to the end of the
-    last load."""
+    for which the last load waits. The ranges of the outcome go from the start of the first load to
+    the end of the last load."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
