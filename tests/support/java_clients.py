@@ -1,6 +1,6 @@
-"""Kafka's unmodified Java clients, called from Python: one JVM, whose objects Py4J makes reachable.
+"""Kafka's unmodified Java clients, called from Python: Py4J gives access to the objects of one JVM.
 
-Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. A test calls the
+Py4J comes with pyspark. The tests compile no Java, so a Java runtime suffices. A test calls the
 classes that a Java program would call: `KafkaProducer`, `KafkaConsumer`, `Admin`.
 """
 
@@ -28,7 +28,7 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 class JavaFailed(Exception):
     """A Java call threw an exception. `name` is the simple name of the exception. If a future
-    failed, `name` and the message are those of the cause."""
+    failed, `name` and the message belong to the exception that made the future fail."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
