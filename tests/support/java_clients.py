@@ -60,7 +60,8 @@ class JavaClients:
         self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
         printed = PRINTED_PORT.search(self.program.output())
         assert printed is not None
-        # With memory management, finalizers would talk to the JVM whenever Python collects garbage.
+        # With Py4J's memory management, Python's garbage collector would send a command to the JVM
+        # for each collected object.
         where = GatewayParameters(
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )

@@ -1,5 +1,4 @@
-"""A bucket that all tiers counted alike and that is sealed. Tests of the judgement start with
-it."""
+"""A sealed bucket that all tiers counted alike. Tests of the judgement start with this bucket."""
 
 from __future__ import annotations
 
