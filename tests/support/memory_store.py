@@ -17,8 +17,8 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 class MemoryStore:
     """Files by path. lose_answer: True or False says that the next creation gets no answer. With
-    True the store creates the file all the same, with False the store does not create it. None: the
-    creation is answered."""
+    True the store creates the file all the same; with False the store does not create the file.
+    None: the creation is answered."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

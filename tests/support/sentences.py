@@ -74,7 +74,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
                 case ast.Assign() | ast.AnnAssign():
-                    above = inner.lineno  # a string below it describes it
+                    above = inner.lineno  # a string below this line describes the name
     for first, comment in _comments(text):
         at_the_end = not lines[first - 1].lstrip().startswith("#")
         line = first - 1 if at_the_end else first + comment.count("\n")
@@ -82,7 +82,8 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Each comment with its first line. Consecutive lines of comments are one comment."""
+    """Each comment with the number of its first line. Consecutive lines of comments are one
+    comment."""
     first, gathered = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT or token.string.startswith("#!"):

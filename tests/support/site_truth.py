@@ -1,4 +1,4 @@
-"""What is true in the simulated site, and so which verdicts are false.
+"""What is true in the simulated site, and which verdicts contradict the truth.
 
 If a collector calls a bucket of a topic complete, these statements must be true of the messages
 that it has heard:
@@ -223,7 +223,7 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 
 
 def expected(world: World) -> set[BucketName]:
-    """The buckets that must be complete once the collector has heard every published message.
+    """The buckets that must be complete if the collector has heard every published message.
 
     For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
     and no loss is declared. If the topic has records without origin, it has no gap and was not made

@@ -168,7 +168,7 @@ class World:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """A new line; now and then it has an older time."""
+        """A new line. The time of some lines is older than the clock's time."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -292,7 +292,7 @@ class World:
     # Faults of rows.
 
     def place(self, loads: list[Rows]) -> list[Rows]:
-        """The rows as the loader writes them; faults misplace some of them."""
+        """The rows that the loader writes: the given rows, of which faults misplace some."""
         if not self.faults.misplaces:
             return loads
         flat = [(at, row) for at, rows in enumerate(loads) for row in rows]

@@ -13,8 +13,8 @@ load. It yields once for each load that it needs::
         yield
         trial.expect_exactly()
 
-When a story fails, it ends, and its own test fails with its error. Then every program that is down
-is started again, and the other stories go on.
+A story that fails ends, and the story's own test fails with the same error. After the failure every
+program that is down is started again, and the other stories go on.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Trial:
         )
 
     def wait_mirror_moves(self) -> None:
-        """Waits until the mirror has more records than now."""
+        """Waits until the mirror has more records than at the time of the call."""
         before = sum(self.watermarks(OFFLINE).values())
         eventually(
             lambda: sum(self.watermarks(OFFLINE).values()) > before, what="the mirror follows"
@@ -210,7 +210,7 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the output of the loads, if it is not the pipeline's own directory.
+    output: the output of the loads, if the loads do not write to the pipeline's own directory.
     """
 
     def __init__(
