@@ -255,11 +255,11 @@ class Stage:
             raise error
 
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
-        """Waits until all buckets of the topics are complete, or until one has the verdict `until`.
-        Returns the buckets.
+        """Waits until all buckets of the topics are complete, or until a bucket has the verdict
+        `until`. Returns the buckets.
 
-        One report serves all stories. A story asks for a new report only if the last one does not
-        satisfy it.
+        One report serves all stories. A story asks for a new report only if the last report does
+        not satisfy the story.
         """
         found: list[dict[str, Any]] = []
 

@@ -54,8 +54,8 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether the line matches its source's pattern. Then it must become a row; otherwise it
-        must be rejected."""
+        """Whether the line matches its source's pattern. A line that matches must become a row; any
+        other line must be rejected."""
 
 
 def renamed(path: Path) -> None:
@@ -262,7 +262,7 @@ def all_topics() -> list[str]:
 
 
 def sources(host: str, logs: Path, schemas: Path, *, evolved: bool) -> list[dict[str, object]]:
-    """The sources of a host's agent. evolved: with one more column."""
+    """The sources of a host's agent. With evolved=True each source has one more column."""
     return [
         {
             "topic": topic,
