@@ -38,8 +38,8 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """The version with which the story begins. Hosts that an earlier run has kept already have
-        a version."""
+        """The version that the hosts already have, if an earlier run has kept them; otherwise an
+        empty text."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 

@@ -81,8 +81,8 @@ class Fold:
             self.apply(message)
 
     def apply(self, message: Message, where: Heard | None = None) -> None:
-        """Takes one message, for the first time or again. where: its place in the audit topic, if
-        known."""
+        """Takes one message, for the first time or again. where: the message's place in the audit
+        topic, if known."""
         hear(self._hearings, message, where)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms

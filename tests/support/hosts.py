@@ -11,8 +11,9 @@ the mount namespace of each host's own process. All these processes die with the
 runner is killed, the kernel kills them. A runner that is killed leaves a folder and empty cgroups,
 which the next run removes. A run that is still alive holds a lock on its folder.
 
-`python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted. It
-prints a folder; tests that find this folder in SKIDWAY_HOSTS use these hosts instead of their own.
+`python -m support.hosts app1 app2 server` boots hosts, and keeps them until this command is
+interrupted. The command prints a folder; tests that find this folder in SKIDWAY_HOSTS use these
+hosts instead of their own.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Intervention:
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """Ends the fault. Held frames are passed on, late, even if their sender is dead by now."""
+        """Ends the fault. Held frames are passed on late, even if their sender has died in the
+        meantime."""
         self._end(passes=True)
 
     def drop(self) -> None:

@@ -55,8 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences of a program's docstrings and comments, or those of a document except its
-    tables and code."""
+    """The sentences of a Python file's docstrings and comments, or the sentences of a document
+    outside its tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(_without_figures(passage)):

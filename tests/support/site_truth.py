@@ -4,8 +4,8 @@ If a collector calls a bucket of a topic complete, these statements must be true
 that it has heard:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
-    D  if a line belongs to this bucket, and the newest seal of the line's agent vouches for it,
-       then the line is a row of this bucket and of no other bucket
+    D  if a line belongs to this bucket, and the newest seal of the line's agent vouches for the
+       line, then the line is a row of this bucket and of no other bucket
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
        other bucket (only if the record's topic was not made again, and if some tier counted
        records without origin in this bucket)

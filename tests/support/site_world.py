@@ -52,8 +52,9 @@ class Faults:
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
     - remakes: a topic is made again.
-    - late: each program notices a new topic at another time.
-    - unnamed: topics have no ids, which breaks the rules.
+    - late: the programs notice a new topic at different times.
+    - unnamed: topics have no ids, so a topic that is made again looks like the old topic.
+      Skidway's rules forbid such topics.
     - foreign: some records have no origin.
     - expires: the oldest records of a log are deleted.
     - renews: an output is removed, and the next load begins a new output.

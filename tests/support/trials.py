@@ -46,7 +46,7 @@ SITE = "site"
 class Story:
     """One fault and what must hold after it. A story also has a stage and settings of its source.
 
-    is_quick: `make test` runs the story.
+    is_quick: whether `make test` runs the story.
     """
 
     name: str

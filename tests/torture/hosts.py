@@ -113,7 +113,7 @@ def _compress(path: Path) -> None:
 
 
 class Host:
-    """One thread that writes to each log of a host and rotates it now and then.
+    """One thread that writes all logs of a host, and rotates each log now and then.
 
     lines: all lines that were written. Some are written in two halves, and some do not match the
     pattern. Like real programs, the writer keeps writing to a rotated file for a while, until it
@@ -246,8 +246,8 @@ WAYS_OF = {
     REMADE: ("renamed",),
 }  # fmt: skip
 """How the logs of each topic are rotated. Logs that are truncated have a topic of their own,
-because each truncation is declared lost, even if nothing was lost. Logs with links and copies
-beside them, and logs whose topic is made again, also have topics of their own."""
+because the agent declares a loss at each truncation, even if nothing was lost. Logs with links and
+copies beside them, and logs whose topic is made again, also have topics of their own."""
 ONLY_IN = {REMADE: "dc1"}
 
 
