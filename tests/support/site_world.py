@@ -54,7 +54,7 @@ class Faults:
     - remakes: a topic is made again.
     - late: the programs notice a new topic at different times.
     - unnamed: topics have no ids, so a topic that is made again looks like the old topic.
-      Skidway's rules forbid such topics.
+      This breaks the rule that each topic has an id.
     - foreign: some records have no origin.
     - expires: the oldest records of a log are deleted.
     - renews: an output is removed, and the next load begins a new output.
