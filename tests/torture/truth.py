@@ -159,8 +159,9 @@ class _Words:
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
     loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
-    that is not listed has the verdict of the next listed bucket of its topic. If a topic was made
-    again, both topics have a verdict. The time of a line that does not match the pattern is the
+    that is not listed inherits the verdict of the next listed bucket of its topic id, if this
+    verdict is "lost" or "unknown". It inherits nothing if another id of the topic lists it. Of the
+    topic that the torture makes again, it inherits any verdict, under both ids. The time of a line that does not match the pattern is the
     time at which the agent read it. So such a line may be in any later bucket of the rejects.
     """
 
