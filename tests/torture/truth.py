@@ -162,8 +162,8 @@ class _Words:
     that is not listed inherits the verdict of the next listed bucket of its topic id, if this
     verdict is "lost" or "unknown". It inherits nothing if another id of the topic lists it. Of the
     topic that the torture makes again, it inherits any verdict, under both ids. The time of a line
-    that does not match the pattern is the
-    time at which the agent read it. So such a line may be in any later bucket of the rejects.
+    that does not match the pattern is the time at which the agent read it. So such a line may be in
+    any later bucket of the rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
