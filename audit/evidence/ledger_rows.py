@@ -154,8 +154,8 @@ class Rows:
         )
 
     def unread(self) -> dict[str, int]:
-        """The number of messages of each schema that this version does not have, by the schema's
-        fingerprint."""
+        """How many messages could not be decoded, because this program lacks their schema; by the
+        schema's fingerprint."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _take_unread(self, error: SchemaUnknown) -> None:

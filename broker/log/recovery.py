@@ -23,7 +23,8 @@ one of three things:
 A log that ends before its recovery point is also damaged, because a file is missing or was cut.
 Segments that end before the recovery point are not read again, but each must end where the next one
 begins. (A segment that ends exactly at the recovery point is read, because its indexes may not be
-on disk yet.) Offsets may be missing in a mirror's log, but only those that its topic's gaps name.
+on disk yet.) In a mirror's log, offsets may be missing, but only those of the gaps in the topic's
+config.
 An index is made again if it is missing, partial or short, or if its last entry does not match the
 batch for which this entry was made.
 
