@@ -46,7 +46,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A batch, and the flights that have records in it.
+    """A batch, and the flights (intents that are being sent) that have records in it.
 
     was_sent: the records were sent, in this batch or in a larger one, and may have arrived.
     """
