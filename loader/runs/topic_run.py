@@ -2,8 +2,8 @@
 
 Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
 of three things follows (`_After`): the next load; the end of the work on this topic; or a short
-wait for announcements, and then another attempt. The number of attempts that load nothing is
-limited.
+wait for announcements (agents' messages that give the host and path of a file), and then another
+attempt. The number of attempts that load nothing is limited.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class TopicRun:
         self.outcome = TopicOutcome(topic.name)
 
     def begin(self) -> None:
-        """Finishes the moves that earlier loads left unfinished."""
+        """Moves into place the committed files that earlier loads have not moved yet."""
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
     def load(self) -> None:

@@ -54,7 +54,7 @@ class Store(Output, Protocol):
 
     def rename(self, source: str, target: str) -> bool:
         """Moves a file durably. Makes the target's directories if they are missing. Returns False
-        when the target exists or the source does not; the caller then looks again."""
+        if the target exists or the source is missing; the caller then looks again."""
 
     def replace(self, source: str, target: str) -> bool:
         """Moves a file durably over the target. At any time, the target has either the old content
