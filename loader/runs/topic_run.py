@@ -1,4 +1,5 @@
-"""Loads one topic in one run, load after load, up to the high watermarks of the run's start.
+"""Loads one topic in one run, load after load, up to the high watermarks that the topic's
+partitions had when the run started.
 
 Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
 of three things follows (`_After`): the next load; the end of the work on this topic; or a short
@@ -34,7 +35,7 @@ RACES_MAX: Final = 5
 topic."""
 
 WAITS_MAX: Final = 20
-"""How often a run tries again because announcements came while it waited."""
+"""How often a run tries again, at most, because announcements came while it waited."""
 
 PATIENCE_S: Final = 10.0
 """How long a run waits for missing announcements before it leaves their records to a later run."""

@@ -39,7 +39,8 @@
   higher than every epoch that its producer has published (loader/audit_topic/feed.py); later loads
   keep that epoch.
 
-A recount reads this file as plain JSON. A file with another `format` is refused.
+The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
+`format`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ path of each file that they send.) There is one small note file per (agent, file
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first load that finds no announcement writes the note, and no later load changes it. A load
-removes the note when the announcement has come. A note only decides how long records wait, so it is
-not part of the commit.
+The first run that finds no announcement writes the note, and no later run changes it. A run removes
+the note when the announcement has come. A note only decides how long records wait, so it is not
+part of the commit.
 """
 
 from __future__ import annotations
