@@ -71,7 +71,7 @@ class TopicLoad:
             self._discard()
             path = layout.manifest(self._topic.name, self._load.number)
             if self._parts.store.length(path) is not None:
-                raise self._lost() from error  # the winner may have deleted this staging directory
+                raise self._lost() from error  # the other loader may have deleted our staging files
             raise
         if manifest is None:
             self._discard()
@@ -113,8 +113,8 @@ class TopicLoad:
             raise self._lost()
 
     def _claim(self) -> None:
-        """Writes a file that names the owner into the staging directory. If the output cannot be
-        written, the load fails here, before Spark starts."""
+        """Writes into the staging directory a file that names the process of this attempt. If the
+        output cannot be written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._parts.clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._parts.store.create(f"{self._load.staging}/owner")

@@ -27,8 +27,8 @@ NO_LOCATION: Final = -1
 class Located:
     """For each record a code, which is an index into hosts and paths.
 
-    missing: whether the record must wait, because its file is not announced yet. given_up: whether
-    the record waits no longer, although its file is still not announced.
+    missing: for each record, whether its file is not announced yet and is still waited for.
+    given_up: for each record, whether its file is not announced and is waited for no longer.
     """
 
     codes: npt.NDArray[np.int32]

@@ -56,7 +56,7 @@ another loader acted between the look and the move."""
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A committed file that must be moved into place. length: the bytes that it must have."""
+    """A committed file that must be moved into place. length: how many bytes it must have."""
 
     source: str
     target: str

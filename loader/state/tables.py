@@ -1,4 +1,5 @@
-"""Tables: state that grows with files and buckets, so it is not inside the manifest.
+"""Tables: state that grows with the number of files and of buckets (the audit's intervals of event
+time), so it is not inside the manifest.
 
     marks     partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names     agent, file -> host, path, from announcements
