@@ -1,8 +1,8 @@
 """Loads one topic, from its newest manifest to the high watermarks: plan, run, join, commit.
 
-This is the driver's side of a load. Each attempt makes its own `TopicLoad`. If another loader
-commits the same number first, the attempt is thrown away, and the next attempt begins after the
-other loader's manifest.
+This is the part of a load that runs in Spark's driver. Each load of a topic has a number, and each
+attempt at a load has a `TopicLoad` of its own. If another loader commits the attempt's load number
+first, the attempt is thrown away, and the next attempt begins after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class TopicLoad:
         self._plan = TopicPlan(topic, newest, parts.settings.gaps_accepted)
 
     def plan(self) -> list[Planned]:
-        """Compares the last loaded batch of each partition with the broker's batch. Returns the
-        range of every partition."""
+        """Compares the last loaded batch of each partition with the batch that the broker has in
+        its place. Returns for every partition the range of offsets to load."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]
@@ -55,8 +55,8 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs and commits. Returns (manifest, results); the manifest is None if there was nothing
-        to commit.
+        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results);
+        the manifest is None if there was nothing to commit.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -71,7 +71,7 @@ class TopicLoad:
             self._discard()
             path = layout.manifest(self._topic.name, self._load.number)
             if self._parts.store.length(path) is not None:
-                raise self._lost() from error  # the winner may have deleted this staging directory
+                raise self._lost() from error  # the other loader may have deleted our staging files
             raise
         if manifest is None:
             self._discard()
@@ -82,8 +82,8 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices and makes the manifest. The manifest is None when no partition moved
-        on."""
+        """Runs the slices and makes the manifest. The manifest is None if the load takes no offset
+        of any partition."""
         schema = self._schema()
         tables = read_tables(self._parts.store, self._newest)
         job = self._job(schema, tables)
@@ -98,8 +98,9 @@ class TopicLoad:
         return draft.finished(ranges, results, tables, schema), results
 
     def commit(self, manifest: Manifest) -> None:
-        """Commits staged files. Raises LostRace; raises StoreFailed if the store fails during the
-        commit. After StoreFailed nothing is deleted, because the manifest may already exist."""
+        """Commits staged files. Raises LostRace if another loader has committed this load number,
+        and StoreFailed if the store fails during the commit. After StoreFailed nothing is deleted,
+        because the manifest may already exist."""
         store = self._parts.store
         try:
             mine = operations.run(commit.commit(manifest), store)
@@ -112,8 +113,8 @@ class TopicLoad:
             raise self._lost()
 
     def _claim(self) -> None:
-        """Writes a file that names the owner into the staging directory. If the output cannot be
-        written, the load fails here, before Spark starts."""
+        """Writes into the staging directory a file that names the process of this attempt. If the
+        output cannot be written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._parts.clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._parts.store.create(f"{self._load.staging}/owner")
@@ -175,4 +176,4 @@ class TopicLoad:
 
 
 class LostRace(SkidwayError):
-    """Another loader has already committed a load of this number."""
+    """Another loader has already committed a load with the number of this attempt."""

@@ -1,4 +1,4 @@
-"""Spark: one session per run, one task per slice.
+"""Spark: one session per run, one task per slice (an offset range of one partition).
 
     runner        the driver's side: starts Spark with the first slice, runs slices
     task          the worker's side: one slice

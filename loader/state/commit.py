@@ -2,13 +2,13 @@
 store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
-receives the answer. `operations.run` does the operations on a real store. tests/model runs two
-loaders on a store in memory: it interleaves them, stops them between any two operations and loses
-answers.
+receives the store's answer. `operations.run` does the operations on a real store. tests/model runs
+two loaders on a store in memory: it interleaves them, stops them between any two operations and
+loses answers of the store.
 
-    begin     read the newest manifest; finish the moves of every load that still has a staging
-              directory, and of the newest load; delete staging directories whose load number has
-              a manifest
+    begin     read the newest manifest; finish the moves (from staging into place) of every load
+              that still has a staging directory, and of the newest load; delete staging
+              directories whose load number has a manifest
     (write    Spark's tasks write files into staging/<n>-<uuid>/, synced and closed)
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; finish the moves; delete the staging directory
@@ -56,7 +56,7 @@ another loader acted between the look and the move."""
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A committed file that must be moved into place. length: the bytes that it must have."""
+    """A committed file that must be moved into place. length: how many bytes it must have."""
 
     source: str
     target: str
@@ -154,11 +154,11 @@ def commit(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest) -> Steps[None]:
-    """Finishes every move of a committed load. Any loader may run it, at any time.
+    """Finishes every move of a committed load. Any loader may do this, at any time.
 
-    The file with the columns is moved before the files of rows, so that no reader of the directory
-    meets a column that the file with the columns does not have. If the file with the columns is not
-    at its source, another loader has moved it.
+    The file that has columns and no rows (`manifest.columns`) is moved before the files of rows, so
+    that no reader of the directory meets a column that this file lacks. If this file is not at its
+    source, another loader has moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
