@@ -76,7 +76,7 @@ class Accounts:
         return self._deltas.is_empty
 
     def committed(self) -> None:
-        """The transaction is durable."""
+        """Notes that the transaction is durable."""
         self._deltas.committed()
         self.leaving.committed()
 
@@ -145,16 +145,16 @@ class Accounts:
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the last seal; None if there is no seal. Unseen lines can be older than
-        that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each message states
-        that setting, and the audit's own `lateness.ms` may be larger.
+        """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
+        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each
+        audit message states that setting, and the audit's own `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal; if the clock was set back after that seal, the bucket of the
-        oldest line.
+        """The bucket of the last seal, or the bucket of the oldest unseen line if that one is
+        earlier because the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -197,8 +197,8 @@ class Accounts:
     # --- seals ----------------------------------------------------------------------------------
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
-        """Returns the wall time W and the last number `at` of a new seal; None if no seal is due.
-        The caller scans the patterns after this call.
+        """Returns the wall time W of a new seal, and `at`, the last number that was used for deltas
+        and seals; None if no seal is due. The caller scans the patterns after this call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -209,8 +209,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position each topic's files must be settled before the topic's seal is
-        sent. If a topic has an earlier note whose seal is not sent yet, the earlier note is kept.
+        """Notes up to which position each topic's files must be settled (passed by the checkpoint)
+        before the topic's seal is sent. If a topic has an earlier note whose seal is not sent yet,
+        the earlier note is kept.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
