@@ -2,5 +2,5 @@
 
 destinations  a source with its two topics, as the cluster describes them
 connection    asks brokers and registry for topics, ids and schemas
-topics        each topic's id, until when it is sealed, and whether its log was replaced
+topics        each topic's id, the time up to which it is sealed, whether its log was replaced
 """

@@ -150,9 +150,9 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: with the current partitions and limits of their topics; but a destination stays
-    unchanged if one of its topics was made again. made_again: the names of the topics that were
-    made again.
+    """destinations: the destinations with the current partitions and limits of their topics; but a
+    destination stays unchanged if one of its topics was made again. made_again: the names of the
+    topics that were made again.
     """
 
     destinations: list[Destination]
