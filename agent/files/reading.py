@@ -1,4 +1,4 @@
-"""From tracked files to readings, in fair turns.
+"""From tracked files to readings (the bytes that one intent promises), in fair turns.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
 not keep the others waiting. Every read begins a little before the read position. If the bytes there
@@ -43,8 +43,8 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and the flight that it begins. is_new: it was not promised before the agent
-    started.
+    """A reading, and its flight (its intent while it is being sent). is_new: the reading was not
+    promised before the agent started.
     """
 
     tracked: TrackedFile

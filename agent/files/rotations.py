@@ -1,4 +1,5 @@
-"""Finds generations that were rotated away before anybody looked; no pattern matches their names.
+"""Finds generations (rotated files) that were renamed before anybody looked; no pattern matches
+their new names.
 
 Two looks at a meant path, such as `app.log`, may find two different files. Between the two looks,
 other files may have lain there, and rotation may have renamed them to names such as `app.log.1`. So
