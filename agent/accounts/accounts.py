@@ -29,7 +29,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Accounts:
-    """Owns the deltas, the declared losses, the seals that are not sent yet, and the last words."""
+    """Owns the deltas, the declared losses, the seals that are not sent yet, and the last words
+    (the final seals of an agent that leaves for good).
+    """
 
     def __init__(
         self,
@@ -174,7 +176,7 @@ class Accounts:
     # --- deltas and heartbeats ------------------------------------------------------------------
 
     def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
-        """Cuts deltas when they are due, or `at_once`."""
+        """Makes deltas when they are due, or `at_once`."""
         if now >= self._cut_at or at_once:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)

@@ -1,5 +1,5 @@
 """Holds the counts of records that the checkpoint passed, and the declared losses, until numbered
-deltas contain them.
+deltas (audit messages) contain them.
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
