@@ -18,7 +18,7 @@ from skidway.kafka.types import TopicPartition
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
     """Whether a batch got an offset that is not higher than an offset acknowledged before. If so,
-    the log was replaced.
+    the partition's log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -41,7 +41,7 @@ class Topics:
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
         """Takes the ids that the cluster reports. Forgets the offsets and seals of topics that were
-        made again.
+        deleted and made again.
         """
         for destination in destinations:
             for source in (destination.data, destination.rejected):
