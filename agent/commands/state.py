@@ -152,7 +152,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 def give_up(directory: Path, topic: str) -> str:
     """Gives up the bytes that are on their way to a topic, so that the agent can be started
-    although the topic was made again. Raises StateRefused; returns a sentence."""
+    although the topic was deleted and made again. Raises StateRefused; returns a sentence.
+    """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
         try:
