@@ -5,8 +5,8 @@ brokers have, then decides what is done with the records that they lack.
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
     missing, bytes here  sent under a new intent by the present program, with the same settings and
-                         time of reading. So each record gets the partition and bucket that it
-                         would have had, and readers drop a late copy of it as a repeat
+                         time of reading. So each record gets the partition and audit bucket
+                         that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
     missing, and behind  lost: the record's partition holds later records of the file, so readers
                          would drop the record as a repeat
@@ -86,7 +86,7 @@ class _Asked:
 @dataclass(frozen=True, slots=True)
 class _Verdict:
     """What is done with a part. sending: the part is sent as this reading. certainty: the part is
-    set apart, with a reason. If both are None, the part arrived.
+    declared lost or uncertain, with a reason. If both are None, the part arrived.
     """
 
     part: Part
