@@ -1,4 +1,5 @@
-"""Finds the known file that became a compressed generation, and reads on in that generation.
+"""Finds the known file that became a compressed generation (a rotated file), and reads on in that
+generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
 recognises the compressed file by its first plain bytes, by the plain bytes before the read

@@ -13,8 +13,8 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""If a generation changed after the last look, its time of change may still be earlier than that
-look, by up to this much.
+"""If a generation (a rotated file) changed after the last look, its time of change may still be
+earlier than that look, by up to this much.
 """
 
 STEP_MS: Final = 100

@@ -153,7 +153,7 @@ class Recognition:
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
         """Notes whether a file is rotated. If it is rotated now, wakes the reader, because the
-        file's closure may become due.
+        file's id may have to be ended soon.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
