@@ -14,6 +14,9 @@
         v
     accounts/        announcements, deltas, seals -> outbox -> `_skidway_audit`
 
+Of the messages for the audit, an announcement says what a file id stands for, a delta counts
+records, and a seal says up to which time the deltas contain all lines.
+
 What is guaranteed, and by what (docs/delivery.md has the reasons):
 
 * The agent sends bytes only after the transaction with their intent (the promise) is durable.
@@ -49,7 +52,7 @@ only hand values to that thread, or read its values. Each mutable state has one 
     accounts.mail.Mail            audit messages that wait          memory; `outbox`
     accounts.deltas.Deltas        numbers; counts in no delta yet   memory; `sums`, `losses`, `meta`
     accounts.accounts.Accounts    the deltas; seals on their way    memory
-    accounts.leaving.Leaving      topics that have a last word      memory; `meta`
+    accounts.leaving.Leaving      last words (final seals)          memory; `meta`
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
