@@ -1,6 +1,7 @@
 """The rules of a bucket's verdict, one module each. Pure.
 
-Each rule yields its findings on one agent's part of a bucket, from the facts of the topic:
+Each rule yields its findings on one agent's part of a bucket (a minute of event time). All rules
+take their facts from topic_facts:
 
     topic_facts     the evidence of one topic, and what is expected there
     sender_numbers  numbers without holes, and chains without gaps

@@ -19,7 +19,7 @@ from skidway.audit.judgement.verdict import Finding, Status
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent, for each two consecutive epochs of the agent."""
+    """Findings on one agent, for each pair of consecutive epochs of the agent."""
     epochs = facts.epochs.get(agent, [])
     if epochs and epochs[0].epoch > 1:  # earlier epochs left no trace
         epochs = [epochs[0]._replace(epoch=0), *epochs]
