@@ -9,7 +9,7 @@ One agent's part of a bucket of a source topic is complete only if all of these 
               contents, and if the sender's first messages expired, these messages cannot have
               touched the bucket
     chains    no delta of any sender for this bucket is missing
-    epochs    the bucket does not lie between an agent's old epoch and its new one
+    epochs    no new epoch of an agent puts the bucket in doubt (see rules.epochs)
     doublings no delta touched the bucket while the agent of the delta may have been reading lines
               that another agent had delivered already
     losses    no line that may belong to the bucket was declared lost

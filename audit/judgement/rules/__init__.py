@@ -5,7 +5,7 @@ take their facts from topic_facts:
 
     topic_facts     the evidence of one topic, and what is expected there
     sender_numbers  numbers without holes, and chains without gaps
-    epochs          lines between an agent's old epoch and its new one
+    epochs          buckets that are in doubt because an agent began a new epoch
     doublings       lines that two agents may both have delivered
     losses          lines that an agent declared lost
     seals           whether the agent has sealed the bucket

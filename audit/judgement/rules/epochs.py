@@ -1,4 +1,4 @@
-"""Epochs: finds buckets with lines between an agent's old epoch and its new one. Pure.
+"""Epochs: finds the buckets that are in doubt because an agent began a new epoch. Pure.
 
 An agent begins a new epoch if its state is an older copy. Lines that the old epoch delivered after
 that copy was made, and lines that the new epoch delivered before its first seal, may count twice or
