@@ -1,4 +1,4 @@
-"""Finds files in the directories of a topic that the topic's manifests do not name.
+"""Finds, in the directories of a topic, the files that no manifest of the topic names.
 
 It lists the directories whose files other programs read as rows: `<topic>` and the loader's
 rejects. Like these programs, it skips names that begin with `_` or `.`.
@@ -30,7 +30,7 @@ def has_rows(output: Output, topic: str) -> bool:
 
 
 def look(output: Output, topic: str, named: NamedFiles) -> None:
-    """Notes every file that programs read as rows."""
+    """Notes in `named` every file of the topic that programs read as rows."""
     for folder in (topic, f"{STATE}/{topic}/rejects"):
         for entry in output.files(folder):
             if _is_read(entry.path.removeprefix(folder)):
@@ -38,8 +38,8 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
-    """Looks up unnamed files in the manifests of loads after `last`. These loads were committed
-    while the directories were listed."""
+    """Removes from the unnamed files those that a manifest of a load after `last` names. Such loads
+    were committed while the directories were listed."""
     for load in manifests.loads(output, topic):
         if load > last:
             for file in manifests.files_of(manifests.read(output, topic, load)):

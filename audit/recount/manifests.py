@@ -114,7 +114,8 @@ def files_of(manifest: Mapping[str, Any]) -> Iterator[NamedFile]:
 
 
 def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """The (agent, bucket, bucket_ms) of all counts of a load. Raises ManifestUnreadable."""
+    """The (agent, bucket, bucket_ms) of every count in a load's manifest. Raises
+    ManifestUnreadable."""
     try:
         audit = manifest["audit"]
         for delta in audit["deltas"]:

@@ -1,4 +1,5 @@
 """The recount, a second and independent way to a verdict, from the files and the rows themselves.
+It checks that all of this is true:
 
     files   the directories hold every file that a manifest names, and no other file that programs
             read as rows
@@ -10,9 +11,9 @@
 
 A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
 into place. So if the listing finds a file that no manifest named when the listing began, the
-recount looks the file up in the manifests that were written later. A file that is not in its place
-is looked for where it was staged, and then in its place again. Staging directories hold no rows for
-readers, and are not listed.
+recount looks the file up in the manifests that were written later. If a file is not in its place,
+the recount looks for it where it was staged, and then in its place again. Staging directories hold
+no rows for readers, so the recount does not list them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """The recount of a topic. sums: by (source, agent, bucket) and size of bucket."""
+    """The recount of a topic. sums: the sums of the rows, by (source, agent, bucket) and size of
+    bucket."""
 
     committed: Committed
     loads: int = 0
@@ -122,8 +124,9 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
-    """The (agent, bucket) of loads that were committed while the topic was recounted: their rows
-    were not read, but the evidence may have their counts. Raises the same errors as `recount`."""
+    """The (agent, bucket) pairs of the loads that were committed while the topic was recounted. The
+    rows of these loads were not read, but the evidence may have their counts. Raises the same
+    errors as `recount`."""
     topic = result.committed.topic
     later = [load for load in manifests.loads(output, topic) if load > result.loads]
     return {
@@ -139,13 +142,14 @@ def compare(
     tiers: Iterable[Tier],
     since: Collection[tuple[int, BucketId]] = (),
 ) -> list[Difference]:
-    """The buckets in which the rows differ from the counts of tier hdfs or tier agent, as far as
-    these tiers are expected.
+    """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
+    compared only if `tiers` names it.
 
-    since: the (agent, bucket) that were loaded during this recount; they are left for the next
-    recount. If the rows equal the counts of tier hdfs, but the agents counted more, the missing
-    records are not loaded (yet). Such missing records are no difference here; the report judges
-    them.
+    since: the (agent, bucket) pairs that were loaded during this recount; they are left for the
+    next recount.
+
+    If the rows equal the counts of tier hdfs, but the agents counted more, the missing records are
+    not loaded (yet). Such missing records are no difference here; the report judges them.
     """
     source = result.committed.source
     if source is None:
