@@ -1,4 +1,4 @@
-"""A parser for lines that may not be UTF-8: it replaces invalid bytes, and marks the record.
+"""A parser for lines that are perhaps not UTF-8. It replaces invalid bytes, and marks the record.
 
 The mark is a boolean field of the schema, because fields reach HDFS and headers do not. It is true
 if bytes were replaced. It is false for a line that already contained U+FFFD.
