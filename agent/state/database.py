@@ -58,8 +58,8 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: the number of the delta or seal in the message. file: the file
-    id that the message announces.
+    """A row of the outbox, which keeps messages to the audit until they are acknowledged. number:
+    the number of the delta or seal in the message. file: the file id that the message announces.
     """
 
     id: int
