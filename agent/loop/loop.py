@@ -208,8 +208,8 @@ class Loop:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was promised is settled and counted, and all messages about it are
-        published.
+        """Whether all promised bytes are settled (for example acknowledged or declared lost) and
+        counted, and all messages to the audit are published.
         """
         return (
             self._unwritten is None

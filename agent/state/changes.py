@@ -147,7 +147,9 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets each given bucket's sums of everything that was counted since the last delta."""
+        """Sets, for each given bucket (a span of event time), the sums of everything that was
+        counted since the last delta (a message with counts).
+        """
         self._do(
             _PUT_SUM,
             *[

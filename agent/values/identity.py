@@ -80,7 +80,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """Proof that a file's bytes before `position` are those that were read."""
+    """Proof that a file's bytes before `position` are those that were read. same_beginning: whether
+    the file's first bytes may still be those that were read.
+    """
 
     position: int
     crc: int

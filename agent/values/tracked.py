@@ -23,8 +23,8 @@ from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):
-    """OPEN: may be read. ENDED: no more is read, and the closure is not durable yet. CLOSED: the
-    closure is durable.
+    """OPEN: may be read. ENDED: no more is read, and the closure (the message with the file's final
+    length) is not durable yet. CLOSED: the closure is durable.
     """
 
     OPEN = "open"
@@ -179,7 +179,7 @@ class TrackedFile:
 
     @property
     def pending(self) -> int:
-        """How many known bytes are not settled."""
+        """How many bytes that the agent has seen are not settled."""
         return max(self.bytes_known - self.tally.total, 0)
 
     @property
