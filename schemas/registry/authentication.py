@@ -17,8 +17,8 @@ from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64
-"""At most this many passwords are checked or wait for their check, because a client that guesses
-many passwords must not keep others waiting for long."""
+"""At most this many passwords at once are being checked or wait for their check, because a client
+that guesses many passwords must not keep other clients waiting for long."""
 HEADER_BYTES_MAX: Final = 4096
 
 _refused = Counter(
