@@ -128,7 +128,7 @@ class Store:
 
     @property
     def memory(self) -> Memory:
-        """A registry that answers from memory alone, without waiting."""
+        """An object that answers requests from memory alone, without waiting."""
         return Memory(self._ask)
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
