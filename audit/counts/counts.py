@@ -124,7 +124,7 @@ class Counts:
             self._add_runs(source, *sums)
 
     def put(self, key: BucketKey, sums: Sums) -> None:
-        """Adds sums that were computed elsewhere."""
+        """Adds `sums` to what is counted under `key`."""
         known = self._sums.get(key)
         self._sums[key] = sums if known is None else known + sums
 

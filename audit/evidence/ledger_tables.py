@@ -145,9 +145,9 @@ CREATE TABLE IF NOT EXISTS recounts (
 ) WITHOUT ROWID
 """,
 )
-"""Tables and indexes that an older version does not know. Even so, the older version can open a
-store that has these tables. So an upgrade of the collector can be undone, and the store's format
-keeps its number.
+"""Tables and indexes that an older version of the program does not know. Even so, the older version
+can open a store that has these tables. So an upgrade of the collector can be undone, and the
+store's format keeps its number.
 
     finals: the seals that are an agent's last words.
     beginnings: when agents were first heard.

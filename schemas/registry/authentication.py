@@ -27,7 +27,7 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Lets through requests with a user's password; answers 401 to all others."""
+    """Lets requests with a user's password through, and answers 401 to all others."""
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app

@@ -122,7 +122,8 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions that have this id, in order."""
+        """The pairs of subject and version that have this id, sorted. `deleted`: whether to include
+        deleted versions."""
         self.schema(schema_id)
         return sorted(
             (name, version)
