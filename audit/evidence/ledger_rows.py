@@ -7,8 +7,8 @@ exist, and the caller makes a new `Rows`.
 
 If the number of a message is known already, the digests of the two messages are compared. The
 message is a repetition if it has the same content, and a clone if it has other content. A digest is
-made of the encoded bytes, and another version encodes the same message in other bytes. So a message
-is compared in each encoding before it counts as a clone.
+made of the encoded bytes, and another version of the program may encode the same message in other
+bytes. So a message is compared in each encoding before it counts as a clone.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""At most this many schemas are counted by fingerprint; all others are counted together under
-""."""
+"""At most this many schemas are counted by fingerprint; all other schemas are counted together,
+under an empty fingerprint."""
 
 _log = log.get(__name__)
 

@@ -1,5 +1,5 @@
-"""Finds which senders count a topic in which places. For each partition, the counts of the newest
-epoch are used. Pure.
+"""Finds which senders count a topic in which places, that is, clusters and outputs. For each
+partition, the counts of the newest epoch are used. Pure.
 
 Retired places are included: their counts are compared, and records that they lack are reported.
 Records that a retired place lacks make the verdict worse only if another place of the tier is not
