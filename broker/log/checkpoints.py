@@ -1,6 +1,6 @@
 """The small files of a log directory: checkpoints, meta.properties, partition.metadata.
 
-Formats are Kafka's. A checkpoint file::
+The formats are Kafka's. A checkpoint file looks like this::
 
     0                           version
     2                           entries
@@ -131,5 +131,5 @@ def decode_id(text: str) -> uuid.UUID:
 
 
 def clean_shutdown_content(broker_epoch: int) -> bytes:
-    """The content of the marker of a clean stop."""
+    """The content of the file `.kafka_cleanshutdown`, which marks a clean stop."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()

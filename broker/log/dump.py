@@ -1,7 +1,7 @@
 """Shows what is in segment files, batch by batch and record by record, for people.
 
-The command only reads the files and takes no lock, so it may run beside the broker. While the
-broker runs, the active segment may end with half a batch. The command computes every CRC.
+The command `dump-log` only reads the files and takes no lock, so it may run beside the broker.
+While the broker runs, the active segment may end with half a batch. The command computes every CRC.
 """
 
 from __future__ import annotations

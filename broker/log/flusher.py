@@ -93,8 +93,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes everything that a flush names durable: leader epochs, closed segments, the active
-    segment, and names of files.
+    """Does the fsyncs that a flush asks for. They make leader epochs, closed segments, the active
+    segment and the names of files durable.
 
     Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
     """

@@ -88,15 +88,17 @@ class LogManager:
         self._checkpoints = Checkpoints(worker, self._failed)
 
     def open_directories(self, paths: Iterable[Path]) -> None:
-        """Locks the log directories and reads their small files. Raises SkidwayError."""
+        """Locks the log directories, and reads their meta.properties and checkpoint files. Raises
+        SkidwayError.
+        """
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks that the directories belong to this broker, and marks those without a mark.
-        Returns the directory id of the first directory in use.
+        """Checks that the directories belong to this broker. Marks a directory without
+        meta.properties as this broker's. Returns the directory id of the first directory in use.
 
         Raises StateRefused if a directory belongs to another broker or cluster, and SkidwayError if
-        no directory can be written.
+        no directory can be written to.
         """
         for each in self._online():
             try:
@@ -119,9 +121,10 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories, and removes what is left of deleted ones.
+        """Finds the partitions' directories, and removes what is left of deleted partitions.
 
-        A partition appears twice if its topic was recreated while a log directory was away.
+        The result lists a partition twice if its topic was recreated while a log directory was
+        away.
         """
         found: list[tuple[TopicPartition, Found]] = []
         for home in self._online():
@@ -163,8 +166,8 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that is not ours. `delete`: the partition's topic
-        was deleted, so the directory is removed too.
+        """Renames the directory of a partition that does not belong to this broker. `delete`: the
+        partition's topic was deleted, so the directory is removed too.
         """
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
@@ -267,7 +270,7 @@ class LogManager:
     def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
         """Renames a partition's directory at once, and removes it in the background.
 
-        With the suffix of strays, only renames it.
+        With the suffix `STRAY_DIRECTORY`, only renames it.
         """
         home = self._homes.pop(partition, None)
         self.logs.pop(partition, None)
@@ -349,8 +352,8 @@ class LogManager:
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
-        """The partitions that have expired segments, each with the groups that may hold segments
-        back.
+        """The partitions that have expired segments and whose topic has `retention.hold`, each with
+        the groups that this setting names.
         """
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 

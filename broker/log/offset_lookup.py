@@ -18,7 +18,8 @@ class OffsetOutside(Exception):
 
 
 class OffsetLookup:
-    """Looks into the segments of a PartitionLog, which are in order and never empty.
+    """Looks into the segments of a PartitionLog. There is at least one segment, and they are in
+    order.
 
     It remembers a few positions where the next reads are likely to begin, so that these reads need
     no search. Its methods raise StorageFailed and DamagedLog.

@@ -149,9 +149,9 @@ class PartitionLog:
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
 
-        The batch's base offset is the log end or higher. If it is higher, the offsets between the
-        log end and the base offset are a gap that the caller has named. Producers are not checked.
-        The bytes must stay until `write`. Raises StorageFailed.
+        The batch's base offset is the log end or higher. If it is higher, the caller has already
+        recorded the offsets between the log end and the base offset as a gap. Producers are not
+        checked. The bytes must stay until `write`. Raises StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
