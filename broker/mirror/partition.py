@@ -113,9 +113,10 @@ class MirrorPartition:
             self._backoff.reset()
 
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
-        """Waits before the next try (now: monotonic seconds).
+        """Notes the trouble `why`, and sets the time of the next try.
 
-        must_append: the trouble is over only when the next batch is in the log.
+        now: monotonic seconds. must_append: whether the trouble is over only when the next batch is
+        in the log.
         """
         self.trouble, self._must_append = why, must_append
         self.retry_at = now + self._backoff.next_s()
