@@ -17,10 +17,10 @@
         <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
-The layout is Kafka's, so that Kafka's tools can read it (`.producers` is ours: Kafka's `.snapshot`
-has no room for the checksums of a producer's last five batches).
+The layout is Kafka's, so that Kafka's tools can read it. Only the `.producers` file is not Kafka's,
+because Kafka's `.snapshot` has no room for the checksums of a producer's last five batches.
 
-An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` is
+An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` has
 both. Every read and write names its position; nothing relies on a file's cursor.
 
 Layers, each of which imports only those above it in this list::

@@ -68,7 +68,7 @@ def _entry(line: str) -> tuple[TopicPartition, int]:
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Whose log directory this is."""
+    """To which broker and cluster a log directory belongs, and the directory's own id."""
 
     broker_id: int
     cluster_id: str
@@ -76,7 +76,7 @@ class MetaProperties:
 
 
 def write_meta(directory: Path, meta: MetaProperties) -> None:
-    """Marks a log directory as this broker's. Raises OSError."""
+    """Writes meta.properties, which marks a log directory as this broker's. Raises OSError."""
     text = (
         f"version={_VERSION}\nbroker.id={meta.broker_id}\ncluster.id={meta.cluster_id}\n"
         f"directory.id={meta.directory_id}\n"
@@ -85,7 +85,9 @@ def write_meta(directory: Path, meta: MetaProperties) -> None:
 
 
 def read_meta(directory: Path) -> MetaProperties | None:
-    """The mark of a log directory; None if it has no mark yet. Raises StateRefused."""
+    """The content of a log directory's meta.properties; None if the directory has no such file yet.
+    Raises StateRefused.
+    """
     path = directory / names.META_PROPERTIES
     try:
         lines = path.read_text("utf-8", "replace").splitlines()

@@ -73,7 +73,9 @@ def segment_files(path: Path) -> list[Path]:
 
 
 def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
-    """Every batch of a file; the last item is a NoBatch if the rest is no batch. Raises OSError."""
+    """Yields every batch of a file. If the rest of the file is no batch, the last item is a
+    NoBatch. Raises OSError.
+    """
     file = OpenFile(path, os.O_RDONLY)
     size, position = file.size, 0
     window = scan.Window(file.descriptor)

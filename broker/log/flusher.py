@@ -36,8 +36,8 @@ class NothingSynced(OSError):
 
 
 class DiskWorker(Protocol):
-    """Does work that waits for the disk; the worker of a test does the work at once, or when the
-    test says so.
+    """Does work that waits for the disk. In a test, another worker does the work at once, or when
+    the test says so.
     """
 
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:

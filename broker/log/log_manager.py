@@ -1,7 +1,8 @@
 """All logs of a broker, in one or more log directories.
 
-Directories fail one by one (see `log_directory`). A new partition goes to the directory with the
-fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not touched.
+If a directory fails, the others go on (see `log_directory`). A new partition goes to the directory
+with the fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not
+touched.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""How many threads close logs at a clean stop, when nothing else is done any more."""
+"""How many threads close logs at a clean stop, when the broker does nothing else any more."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
@@ -166,7 +167,7 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that does not belong to this broker. `delete`: the
+        """Renames the directory of a partition that this broker must not serve. `delete`: the
         partition's topic was deleted, so the directory is removed too.
         """
         self._homes[partition] = found.directory
@@ -268,7 +269,7 @@ class LogManager:
         self._worker.submit(work, made)
 
     def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
-        """Renames a partition's directory at once, and removes it in the background.
+        """Renames a partition's directory at once, and removes the directory in the background.
 
         With the suffix `STRAY_DIRECTORY`, only renames it.
         """

@@ -84,8 +84,8 @@ class OffsetLookup:
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Segment and position of the batch that holds an offset. If the offset lies in a gap,
-        those of the next batch.
+        """The segment and position of the batch that holds an offset. If the offset lies in a gap,
+        the result is the segment and position of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:

@@ -10,7 +10,7 @@ appended since the last write: offsets, index entries, producers. An offset that
 is therefore valid only after the written offset has passed it.
 
 `begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done; between the two
-calls the loop goes on appending. This class starts no thread and knows no connection.
+calls the loop goes on appending. `PartitionLog` starts no thread and knows no connection.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Flush:
 # 26 methods, because reading, appending, flushing and rolling all depend on what is written and not
 # yet flushed.
 class PartitionLog:
-    """Made by `recovery.open_log`; owned by the loop."""
+    """The log of one partition, made by `recovery.open_log`; owned by the loop."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ For each producer id, its epoch, the moment of its last append and its last five
 each batch with sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at most
 five in flight). What happens to a batch from an idempotent producer::
 
-    unknown producer              any first sequence is accepted: its state may have expired
+    unknown producer              any first sequence is accepted, as its state may have expired
     lower epoch                   InvalidProducerEpoch
     higher epoch                  must begin at sequence 0
     sequences of one of the five  a duplicate, if the CRC is the same
