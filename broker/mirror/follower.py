@@ -184,7 +184,7 @@ class Follower:
         return Stop(reason)
 
     def appended(self, header: BatchHeader) -> None:
-        """Notes a batch that was appended to our log."""
+        """Notes a batch that was appended to the mirror's log."""
         assert header.base_offset >= self.log_end
         self.log_end, self._below = header.last_offset + 1, Below.of(header)
         self._epoch = header.leader_epoch

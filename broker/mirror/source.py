@@ -4,8 +4,8 @@
 topics (`topics`), and gives a follower to each mirror partition that this broker leads. Between
 rounds the followers fetch.
 
-A turn costs nothing unless something has come or is due, so a broker that mirrors thousands of
-partitions can serve its own clients as well.
+A turn of the loop costs nothing here unless something has come or is due, so a broker that mirrors
+thousands of partitions can serve its own clients as well.
 """
 
 from __future__ import annotations
