@@ -41,7 +41,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Topics(Hosting):
-    """Owned by the loop; see `Hosting`."""
+    """Changes the topics whose partitions `Hosting` serves. Owned by the loop."""
 
     def __init__(
         self,
