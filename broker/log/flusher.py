@@ -93,8 +93,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Does the fsyncs that a flush asks for. They make leader epochs, closed segments, the active
-    segment and the names of files durable.
+    """Carries out a flush: makes leader epochs, closed segments, the active segment and the names
+    of files durable.
 
     Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
     """

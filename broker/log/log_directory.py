@@ -48,8 +48,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Takes the lock, and reads meta.properties and the checkpoint files. Raises SkidwayError,
-        OSError.
+        """Takes the lock; reads meta.properties, the checkpoint files and the mark of a clean stop.
+        Raises SkidwayError, OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):

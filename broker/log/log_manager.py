@@ -89,8 +89,8 @@ class LogManager:
         self._checkpoints = Checkpoints(worker, self._failed)
 
     def open_directories(self, paths: Iterable[Path]) -> None:
-        """Locks the log directories, and reads their meta.properties and checkpoint files. Raises
-        SkidwayError.
+        """Locks the log directories, and reads the small files in them, such as meta.properties and
+        the checkpoints. Raises SkidwayError.
         """
         self.directories = open_directories(paths)
 

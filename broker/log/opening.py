@@ -29,7 +29,7 @@ class Opening:
 
     def may_miss(self, first: int, end: int) -> bool:
         """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets, and
-        only the offsets in `config.gaps`, if these are given.
+        only the offsets in `config.gaps`, unless `config.gaps` is None.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 

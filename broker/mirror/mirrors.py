@@ -73,7 +73,9 @@ class Mirrors:
         self._round()
 
     def turn(self) -> None:
-        """Appends the batches that have come. Called before the writes of each turn of the loop."""
+        """Appends the batches that have come from the sources. Called before the writes of each
+        turn of the loop.
+        """
         due = [source for source in self._sources if source.is_due]
         for source in due:
             self._run(source, source.turn)

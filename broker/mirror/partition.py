@@ -23,8 +23,8 @@ UNKNOWN: Final = -1
 class MirrorPartition:
     """Owned by its source.
 
-    `attempt` counts the seeks. An answer to a request from before the last seek is about another
-    offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
+    `attempt` counts the seeks. If a request was sent before the last seek, its answer is about an
+    older offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
     """
 
     __slots__ = (
