@@ -8,8 +8,8 @@ the token of a transaction without an answer is in the node, the transaction has
 the transaction has not happened yet; after the node's version has changed, it cannot happen any
 more.
 
-No I/O. The streams of one consumer share the registration. Only the stream that holds `lock` may
-use the registration.
+This module does no I/O. The streams of one consumer share the registration. Only the stream
+that holds `lock` may use the registration.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Guard:
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
-        """The content of the registration node with a token."""
+        """The content to write into the registration node, with `token` in it."""
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
@@ -56,8 +56,8 @@ class Guard:
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Takes content and version of the node, after the known version turned out to be out of
-        date."""
+        """Takes the node's content and version, which were read after the known version turned out
+        to be out of date."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)
