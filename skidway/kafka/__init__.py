@@ -3,8 +3,8 @@
 Reading order, low to high:
 
     types, errors   topic-partitions, Kafka's error codes
-    batch           the 61-byte header of a record batch; sealing, stamping, checking; no records
-    origin          the header that says which bytes of which file a record came from
+    batch           seals, stamps and checks the 61-byte header of a record batch; reads no records
+    origin          the record header that says which bytes of which file a record came from
     compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
     columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
                     record_layout, record_encoding, record_decoding
