@@ -1,4 +1,4 @@
-"""`skidway completion bash|zsh`: what the shell needs to complete nouns, verbs and options.
+"""`skidway completion bash|zsh`: what the shell needs to complete `skidway NOUN VERB --OPTION`.
 
     source <(skidway completion bash)        # in ~/.bashrc, or into a file of bash-completion
     source <(skidway completion zsh)         # in ~/.zshrc, behind compinit

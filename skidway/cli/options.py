@@ -54,7 +54,8 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 
 def bootstrap_server(args: argparse.Namespace) -> str:
-    """The brokers from option, environment or profile. Raises ConfigurationRefused."""
+    """The brokers from option, environment or profile, else `BOOTSTRAP_SERVER`. Raises
+    ConfigurationRefused."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 
