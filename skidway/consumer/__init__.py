@@ -7,7 +7,7 @@ Reading order:
     tree            asks the brokers for the ZooKeeper that they use
     nodes           paths and contents of a group's nodes, as in Kafka 0.8
     assignment      which reader of a group gets which partition: a pure function
-    membership      what one reader does next: claim, release, look again
+    membership      what a reader does next: claims or releases a partition, or looks who is registered
     guard           makes each write happen at most once, even if answers are lost
     lease           until when the session with ZooKeeper is known to be alive
     reading         how far a partition's records were handed out, finished and committed
@@ -16,7 +16,7 @@ Reading order:
     settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
-    share           what a reader owns: its steps in the group, its positions and commits
+    share           a reader's part in the group: its claims and releases, its positions and commits
     reader          one reader at work: fetches records of its share, and hands them out
     stream          one reader, on the thread that iterates it
     consumer        the public interface

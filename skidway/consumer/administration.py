@@ -126,8 +126,8 @@ class Groups:
     ) -> Sequence[Change]:
         """Sets committed offsets. If members are active, raises SkidwayError and changes nothing.
 
-        During the reset this method holds the owner nodes of the partitions, so that no member
-        begins to read at the old offsets.
+        During the reset the partitions' owner nodes belong to this method, so that no member begins
+        to read at the old offsets.
         """
         active = self.active(group)
         if active:

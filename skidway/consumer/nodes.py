@@ -26,8 +26,8 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""The highest number of streams of one consumer. If another program registers more streams of a
-consumer for a topic, the number for that topic is ignored.
+"""The highest number of streams of one consumer. If another program registers a consumer with more
+streams for a topic, the consumer counts as if it did not subscribe to that topic.
 """
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)

@@ -42,7 +42,7 @@ class ConsumerSettings:
     enable_auto_commit, auto_commit_interval_ms: commit finished records at this interval, and
       whenever a partition is released.
     session_timeout_ms: if ZooKeeper has not heard from a member for this long, the member counts
-      as dead. ZooKeeper grants 2 to 20 of its ticks.
+      as dead. ZooKeeper allows 2 to 20 of its ticks.
     metadata_max_age_ms: look for members and partitions this often even if no watch fires.
     consumer_timeout_ms: end the iteration after this long without a record; None means never.
     """

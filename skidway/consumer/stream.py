@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class NotOwned(SkidwayError):
-    """This reader does not own the partition now: another reader owns it, or soon will.
+    """The stream's reader does not own the partition now: another reader owns it, or soon will.
 
     Records that were read here and not committed are delivered again, to the other reader.
     """
