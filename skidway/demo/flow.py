@@ -32,7 +32,7 @@ from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
 WITHIN_S = 600.0
-"""How long a step may take. It is long because the machine may be busy with other work."""
+"""How long a step may take. The limit is long because the machine may be busy with other work."""
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
