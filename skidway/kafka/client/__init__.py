@@ -2,7 +2,7 @@
 
     values      cluster, delivery                 the values that callers see
     decisions   outbox, dispatch, fetching        order, retries, positions
-                connection, session, metadata     requests of a connection, links, leaders
+                connection, session, metadata     requests of a connection, all connections, leaders
                 calls, requests, group_offsets, backoff    requests as values, and waits
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread

@@ -43,7 +43,7 @@ class _Open(NamedTuple):
 
 
 class Dispatch:
-    """The outboxes of all partitions, and the open requests."""
+    """The outboxes (undelivered batches) of all partitions, and the requests without an answer."""
 
     def __init__(
         self,

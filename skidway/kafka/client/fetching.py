@@ -37,7 +37,7 @@ REST_S_MAX = 0.1
 had few bytes, the next fetch waits a little. Otherwise client and broker would look at all
 partitions for each small batch.
 """
-RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this to fetch a large batch
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this limit to fetch a large batch
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
