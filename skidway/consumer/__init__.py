@@ -7,7 +7,7 @@ Reading order:
     tree            asks the brokers for the ZooKeeper that they use
     nodes           paths and contents of a group's nodes, as in Kafka 0.8
     assignment      which reader of a group gets which partition: a pure function
-    membership      what a reader does next: claims or releases a partition, or looks who else is there
+    membership      what a reader does next: claims or releases a partition, or looks for members
     guard           makes each write happen at most once, even if answers are lost
     lease           until when the session with ZooKeeper is known to be alive
     reading         how far a partition's records were handed out, finished and committed
