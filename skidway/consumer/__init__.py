@@ -11,7 +11,7 @@ Reading order:
     guard           makes each write happen at most once, even if answers are lost
     lease           until when the session with ZooKeeper is known to be alive
     reading         how far a partition's records were handed out, finished and committed
-    registry        claims, commits and releases: each is one transaction of ZooKeeper
+    registry        changes nodes in ZooKeeper: each claim, commit or release is one transaction
     registration    the session, shared by all streams of a consumer; its watches
     settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns

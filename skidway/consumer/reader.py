@@ -73,7 +73,8 @@ class StreamReader:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition, from the broker's last answer for it."""
+        """The high watermark of each partition, from the broker's last answer for that
+        partition."""
         return self._fetcher.high_watermarks
 
     @property
