@@ -43,7 +43,7 @@ NAMES = ("a", "b", "c", "not there", "offline.a")
 
 
 class Answers:
-    """The loop as an exchange sees it."""
+    """Stands in for the loop, and keeps what an exchange sends."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -53,7 +53,8 @@ class Answers:
 
 
 class World:
-    """What the handler needs from a broker; the test replaces catalog and stopped partitions."""
+    """Stands in for what the handler needs of a broker; the test replaces the catalog and the
+    stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
