@@ -59,7 +59,8 @@ def test_health_is_asked_where_the_settings_say() -> None:
 
 @pytest.mark.parametrize("brokers", [[], [host("b", skidway_cluster="elsewhere")]])
 def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]]) -> None:
-    """An empty group counts as a missing one, so no program is given an empty address."""
+    """An inventory group without hosts counts as a missing group, so no program is given an empty
+    address."""
     assert addresses.bootstrap_servers(CLUSTERS, brokers) == {}
     assert addresses.zookeeper_connect([]) == addresses.registry_url([]) == ""
     assert addresses.zookeeper_servers([]) == {}

@@ -130,8 +130,8 @@ def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
 
 @pytest.mark.parametrize("groups", [{}, {"agents": [], "loaders": []}])
 def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str]]) -> None:
-    """An empty group counts as a missing one, because an inventory may name a group before it has
-    hosts."""
+    """An inventory group without hosts counts as a missing group, because an inventory may name a
+    group before the group has hosts."""
     clusters = {"dc1": {}, "dc3": {}, "offline": {"mirrors": ["dc1"]}}
     assert tiers.exempt_topics(clusters, groups, {}) == {"mirror": [r"dc3\..+"]}
 
