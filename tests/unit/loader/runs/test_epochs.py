@@ -1,5 +1,5 @@
-"""The epoch that an output's messages to the audit carry is higher than every epoch that was
-published for this output before it began, and never comes from a clock."""
+"""The epoch that an output's messages to the audit carry is higher than every earlier epoch that
+was published for this output, and never comes from a clock."""
 
 from __future__ import annotations
 
