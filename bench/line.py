@@ -47,8 +47,9 @@ TOPIC, CLUSTER = "lines", "offline"
 
 @dataclass(slots=True)
 class Lines:
-    """The lines that the writer wrote and that the consumer saw. Only one thread appends to each
-    list."""
+    """What the two threads tell each other and `live`. ended: Set when no more lines are to be
+    written. written: The number of lines that the writer has written. delays_s: For each line that
+    the consumer got, the time from its writing to its arrival."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     written: int = 0

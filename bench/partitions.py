@@ -51,7 +51,8 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def ours() -> Iterator[tuple[Program, str]]:
-    """Our broker, filled and stopped; its ZooKeeper runs."""
+    """Fills and stops our broker, then yields it and its address; its ZooKeeper runs inside the
+    block."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -66,7 +67,7 @@ def ours() -> Iterator[tuple[Program, str]]:
 
 @contextlib.contextmanager
 def apache() -> Iterator[tuple[Program, str]]:
-    """Apache Kafka, filled and stopped."""
+    """Fills and stops Apache Kafka, then yields it and its address."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         kafka = ApacheKafka(Path(name), heap_mb=1024)
         kafka.format()
