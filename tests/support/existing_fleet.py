@@ -62,8 +62,8 @@ class ExistingFleet:
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until all lines that the host has written so far are proven to be in Apache
-        Kafka."""
+        """Waits until all lines that the application host has written so far are proven to be in
+        Apache Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)

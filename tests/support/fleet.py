@@ -1,4 +1,5 @@
-"""The fleet of the deployment story: its hosts, its control node, and what an operator looks at."""
+"""The fleet of the deployment story (a long test): its hosts, its control node, and what an
+operator looks at."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class MemoryLoading:
         return [decode(value) for raw in batches for _, value, _ in audit_topic.values_of(raw, 0)]
 
     def deltas(self) -> list[Delta]:
-        """The deltas that the output has published."""
+        """The deltas (messages with counts) that the loads into this output have published."""
         return [
             each
             for each in self.said()

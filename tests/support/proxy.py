@@ -45,7 +45,7 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """The connection of this frame ends, and the frame is lost."""
+    """The frame that a thread is passing on is lost, and its connection ends."""
 
 
 @dataclass(eq=False)
