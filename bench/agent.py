@@ -1,6 +1,7 @@
-"""A file of log lines into a broker: our agent (raw, and parsed into six fields) beside rsyslog.
+"""Sends a file of log lines to a broker: our agent (raw, and parsed into six fields) beside
+rsyslog.
 
-Both read the same file and write to one partition of the same Skidway broker, with
+Agent and rsyslog read the same file and write to one partition of the same Skidway broker, with
 acknowledgements; rsyslog does not parse lines. The CPU seconds of a side are those of its program
 (agent or rsyslog), including the program's start; they are read from /proc when the last line has
 arrived. The agent also does all its usual work besides: it records what it is about to send (its

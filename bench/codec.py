@@ -1,8 +1,9 @@
 """Arrow columns to Avro datums and back, records per second of one core, beside fastavro and avro.
 
-Every side does the same job in one process on one thread: it encodes a record batch of `ROWS` rows
-to an array of datums, and decodes the array again. Ours is `skidway.schemas.codec.Codec`, with all
-of its checks. The peers are the fastest simple code that these libraries allow:
+Every side (our codec, fastavro, avro) does the same job in one process on one thread: it encodes a
+record batch of `ROWS` rows to an array of datums, and decodes the array again. Ours is
+`skidway.schemas.codec.Codec`, with all of its checks. The peers are the fastest simple code that
+these libraries allow:
 
     fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
                decode: schemaless_reader per datum, then the rows to a batch of the same types
@@ -45,7 +46,8 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro: fewer than for the others, because avro is a hundred times slower."""
+"""Rows for Apache's avro: fewer than for the other two sides, because avro is a hundred times
+slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 

@@ -62,7 +62,7 @@ def framed(key: ApiKey, version: int, request: Request) -> bytes:
 
 
 def produce_frame(topic: str, partition: int, records: int) -> bytes:
-    """A Produce request with acks 1 and this number of records of 200 bytes."""
+    """A Produce request with acks 1 and `records` records of 200 bytes."""
     now = np.full(records, int(time.time() * 1000), np.int64)
     values = pa.array([b"x" * RECORD_BYTES] * records, pa.binary())
     batch = bytes(seal(encode_records(values, now)))

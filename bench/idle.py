@@ -89,7 +89,7 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog's imfile -> omkafka with these files."""
+    """Measures rsyslog's imfile -> omkafka with the files in the folder `fewer`."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic

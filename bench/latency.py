@@ -43,7 +43,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, rate: int, acks: str) -> dict[str, float]:
-    """Quantiles of one run."""
+    """The quantiles of the latencies of one run, in ms."""
     topic, count = f"latency-{time.time_ns()}", rate * SECONDS
     create(address, topic)
     latencies: list[float] = []

@@ -20,7 +20,7 @@ import confluent_kafka
 _TYPE_PRODUCER: Final = 0
 _PARTITION: Final = 0
 CHUNK: Final = 10_000
-"""Messages passed in one call."""
+"""The number of messages that one call passes."""
 
 
 class _Message(ctypes.Structure):

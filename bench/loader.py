@@ -1,9 +1,10 @@
-"""A topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with from_avro.
+"""Loads a topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with
+from_avro.
 
-Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The peer
-runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that version. The
-peer neither removes duplicates nor counts the records. Rows per second are those of the load
-itself, after warm-up: neither figure contains Spark's start-up.
+Both sides read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The
+peer runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that
+version. The peer neither removes duplicates nor counts the records. Rows per second are those of
+the load itself, after warm-up: neither figure contains Spark's start-up.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ SOURCE, TARGET = "dc1", "offline"
 class Figures:
     """The figures of one round of one side.
 
-    messages_a_second: The messages that were copied in one second.
+    messages_a_second: The number of messages that were copied per second.
     mirror_mb_a_cpu_second: The megabytes for each CPU second of the process that mirrors.
     whole_mb_a_cpu_second: The megabytes for each CPU second of all processes that copy or write.
     resident_mb: The resident memory of all these processes.

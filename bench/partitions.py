@@ -29,7 +29,7 @@ PEER = "Apache Kafka 4.1"
 
 
 def run() -> Table:
-    """Measures our broker, then the peer; they never run at the same time."""
+    """Measures our broker, then Apache Kafka; the two never run at the same time."""
     table = Table(f"partitions: {TOPICS * PARTITIONS_EACH:,} on one broker, a record in each")
     with ours() as (program, address):
         mine = [measure(program, address) for _ in range(ROUNDS)]

@@ -121,7 +121,8 @@ def produce(address: str, topic: str, shape: Shape) -> float:
 
 
 def log_like(number: int, size_bytes: int) -> bytes:
-    """A line similar to a log line: some parts are the same in all lines, others never."""
+    """A line similar to a log line: some parts are the same in all lines, and the other parts
+    vary."""
     words = b"2026-01-31 10:00:%02d,%03d INFO dfs.DataNode$PacketResponder: block blk_%d of %d " % (
         number * 7 % 60, number * 13 % 1000, number * 7_919_773, number * number,
     )  # fmt: skip

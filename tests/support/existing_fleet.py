@@ -43,12 +43,12 @@ class ExistingFleet:
         self.install(version)
 
     def install(self, version: str) -> None:
-        """Writes the inventory with this version of Skidway."""
+        """Writes the inventory, which names `version` as the version of Skidway."""
         address = self.server.address
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
     def write(self, name: str) -> None:
-        """Makes the application write lines with this name to its log."""
+        """Makes the application write lines that begin with `name` to its log."""
         more = [f"{name} {number}" for number in range(LINES_AT_ONCE)]
         self.application.run(f"cat >>{LINES}", given="".join(f"{line}\n" for line in more))
         self.lines += more

@@ -100,7 +100,7 @@ class MemoryLoading:
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> TopicOutcome:
-        """Makes one run, and calls `other` while its tasks run."""
+        """Makes one run, and calls `other` just before the first task of the run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until)]
