@@ -1,4 +1,5 @@
-"""The manifest as a file: it is read as it was written, and damage is named."""
+"""The manifest as a file: it is read as it was written, and the error about a damaged manifest
+names the file."""
 
 from __future__ import annotations
 
