@@ -1,5 +1,6 @@
-"""The codec gives the columns that Avro's specification demands, and refuses bad data. Each of the
-codec's paths gives the same columns."""
+"""The codec gives the columns that Avro's specification demands, and refuses bad data. The codec
+has three paths (pyruhvro, columns, and one datum at a time), and each path gives the same
+columns."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def record(*fields: Any) -> dict[str, Any]:
 
 
 def columnar(schema: Any) -> Codec:
-    """A codec that never takes the fast path."""
+    """A codec that never takes the fast path (pyruhvro)."""
     codec = Codec(schema)
     codec._fast = None
     return codec
@@ -90,7 +91,7 @@ def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.Recor
 @common
 @given(batches(flat=False))
 def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Arrays, maps, fixed, decimals, nullable records survive encode and decode."""
+    """Arrays, maps, fixed, decimals and nullable records survive encode and decode."""
     schema, batch = case
     codec = Codec(schema)
     decoded = codec.decode(codec.encode(batch))
@@ -404,7 +405,7 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """A fixed column of another size is refused with a sentence."""
+    """A fixed column whose size is not the schema's is refused with a sentence."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))

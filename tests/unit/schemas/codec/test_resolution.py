@@ -342,8 +342,8 @@ def test_a_name_counts_before_an_alias() -> None:
     ],
 )
 def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, words: str) -> None:
-    """Schemas that cannot be resolved are refused before any datum is read; the sentence names the
-    place."""
+    """Schemas that cannot be resolved are refused before any datum is read; the error names the
+    place in the schema."""
     with pytest.raises(Unresolvable, match=words):
         DatumReader(writer, reader)
 
