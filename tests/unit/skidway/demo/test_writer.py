@@ -75,8 +75,8 @@ def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_rotation_cut_short_loses_no_generation(tmp_path: Path) -> None:
-    """If a killed writer left a gap in the numbers of the generations, a rotation renumbers only
-    the generations whose numbers are lower than the gap."""
+    """If a killed writer left a gap in the numbers of the generations (the rotated files), a
+    rotation renumbers only the generations whose numbers are lower than the gap."""
     folder = tmp_path / writer.RAW
     folder.mkdir()
     for number, text in ((2, "b"), (3, "c")):
