@@ -1,4 +1,5 @@
-"""A session's links without sockets: dialling, failing, waiting, deadlines."""
+"""A session's links (one for each address and channel) without sockets: dialling, failing, waiting,
+deadlines."""
 
 from __future__ import annotations
 
