@@ -46,8 +46,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store that cannot create a name exactly once is refused as a configuration error, and so is
-    a URL without a path."""
+    """A store that cannot ensure that only one process creates a name is refused as a configuration
+    error, and so is a URL without a path."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 

@@ -22,7 +22,7 @@ def test_the_wait_begins_once() -> None:
 
 
 def test_announced_files_are_not_waited_for() -> None:
-    """A file's note is deleted with its announcement; the notes of other files stay."""
+    """A file's note is deleted when the file is announced; the notes of other files stay."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 0)
     notes.begin((1, 2), 0)
