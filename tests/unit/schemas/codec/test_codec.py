@@ -276,7 +276,8 @@ def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: An
 
 
 def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
-    """A null in a required field refuses its row alone, and is never written as an empty string."""
+    """If a required field is null, only its row is refused; the null is never written as an empty
+    string."""
     codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
     datums, refused = codec.encode_rows_checked(batch)
@@ -288,8 +289,8 @@ def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
 
 
 def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
-    """Bytes that are not UTF-8 refuse their row alone. The reason has the type NotUtf8, so that the
-    agent can tell this reason from others."""
+    """If bytes in a text column are not UTF-8, only their row is refused. The reason has the type
+    NotUtf8, so that the agent can tell this reason from others."""
     codec = Codec(record(("line", "string")))
     datums, refused = codec.encode_rows_checked(
         pa.record_batch({"line": pa.array([b"ok", b"\xff\xfe", b"\xc3\xa9"])})
@@ -333,7 +334,7 @@ def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
 
 
 def test_numbers_out_of_range_refuse_their_rows_only() -> None:
-    """A number too large for the field's int or long refuses its row alone."""
+    """If a number is too large for the field's int or long, only its row is refused."""
     codec = Codec(record(("n", "long"), ("m", "int")))
     batch = pa.record_batch(
         {"n": pa.array([1, 2**63, 3], pa.uint64()), "m": pa.array([1, 2, 2**31], pa.int64())}
@@ -344,7 +345,7 @@ def test_numbers_out_of_range_refuse_their_rows_only() -> None:
 
 
 def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
-    """A bad value inside a list, map or record refuses its row."""
+    """A row with a bad value inside a list, map or record is refused."""
     inner = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "string"}]}
     codec = Codec(
         record(
@@ -369,8 +370,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
-    """Items out of range in lists and maps refuse their rows alone, even in slices, where a cast
-    works on more items than the slice has."""
+    """If items in lists and maps are out of range, only their rows are refused, even in slices,
+    where a cast works on more items than the slice has."""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )
@@ -557,7 +558,7 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """A time outside of a day refuses its row, on every path, in encode and decode."""
+    """A row with a time outside of a day is refused, on every path, in encode and decode."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]

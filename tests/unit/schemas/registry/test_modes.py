@@ -39,8 +39,8 @@ def test_what_is_no_mode_is_42204(registry: Registry, mode: object) -> None:
 
 
 def test_read_only_means_everything(registry: Registry) -> None:
-    """READONLY refuses schemas, deletions and levels; existing schemas can still be read, even by a
-    serializer that tries to register them."""
+    """In the mode READONLY new schemas, deletions and levels are refused; existing schemas can
+    still be read, even by a serializer that tries to register them."""
     registry.register("s", A)
     registry.register("gone", A)
     registry.good("DELETE", "/subjects/gone")

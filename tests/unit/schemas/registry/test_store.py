@@ -336,7 +336,7 @@ def _delete(store: Store, subject: str, *, permanent: bool) -> None:
 def _summary_of(registry: tuple[MemoryLog, Store]) -> Any:
     entries, store = registry
     entries.lose = []
-    store.write(lambda state: Decision(None, None))  # catches up
+    store.write(lambda state: Decision(None, None))  # the store reads all entries first
     return _summary(store)
 
 
