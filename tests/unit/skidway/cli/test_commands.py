@@ -114,7 +114,8 @@ def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
-    """A host without Spark gets one sentence, whether the import fails early or late."""
+    """On a host without Spark the command prints one sentence, whether the import of Spark fails
+    early or late."""
     assert main(["load", "run"]) == 1
     err = capsys.readouterr().err
     assert "a_module_that_is_not_there is not installed here" in err
