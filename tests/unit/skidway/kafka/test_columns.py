@@ -143,7 +143,8 @@ def decoded_rows(
 @given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
 @settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
-    """Encoded rows come back: null keys and values, any timestamps, origins, all codecs."""
+    """Encoded rows are decoded to the same rows, with null keys and values, any timestamps,
+    origins, and all codecs."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(
         st.lists(data.draw(st.sampled_from([TIMES, INT64])), min_size=count, max_size=count)

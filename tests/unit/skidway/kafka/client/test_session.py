@@ -43,8 +43,8 @@ def test_the_first_call_dials(session: ClientSession) -> None:
 
 
 def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
-    """A failed link ends each open call once, with the reason. The link is not used again before a
-    wait is over."""
+    """When a link fails, each of its open calls ends once, with the reason. The link is not used
+    again before a wait is over."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()
