@@ -109,7 +109,7 @@ def read_and_acknowledged(world: World) -> None:
 
 @pytest.fixture
 def quiet() -> World:
-    """An agent that looks for files that match its patterns only at its start, and then once an
+    """An agent that looks for files that match its patterns at its start, and then only once an
     hour."""
     return World(settings(raw(), reconcile_interval_ms=3_600_000))
 

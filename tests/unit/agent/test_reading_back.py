@@ -63,8 +63,8 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """An intent (a stored promise to send a range of bytes) is divided if of its two topics, the
-    data topic and the topic of rejected lines, only one has its records. The missing records get an
+    """If only the data topic, or only the topic of rejected lines, has the records of an intent (a
+    stored promise to send a range of bytes), the intent is divided. The missing records get an
     intent of their own, with the old time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}

@@ -1,5 +1,5 @@
-"""The agent's seals. A seal of a topic names a time (W), and vouches that the lines that the
-topic's files had at W are acknowledged and counted."""
+"""The agent's seals. A seal of a topic names a time (W), and vouches that all lines in the topic's
+files at the time W are acknowledged and counted."""
 
 from collections.abc import Sequence
 

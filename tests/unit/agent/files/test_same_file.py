@@ -1,5 +1,5 @@
-"""How the agent decides whether a file is one that it knows already, and what it does if the file
-is the same, is another one, or cannot be told."""
+"""How the agent decides whether a file is one that it knows already, and what it does with each
+answer (the same file, another file, or unknown)."""
 
 from __future__ import annotations
 

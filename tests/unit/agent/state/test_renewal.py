@@ -65,8 +65,7 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
     """An open file is read on under a new id, so that no line is taken for a repeat of a line that
-    was sent from the newer state, after the copy was made. The counts that the copy had not sent
-    yet are dropped."""
+    was sent after the copy was made. The counts that the copy had not sent yet are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
