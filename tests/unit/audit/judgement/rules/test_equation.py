@@ -119,7 +119,7 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """Where a tier is short, its gap is named as the reason."""
+    """Where a tier is short, a gap that the tier reported is named as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
