@@ -47,8 +47,8 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @promise("2 found or sent")
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
-    """After an upgrade, records that the broker has count as acknowledged, and the others are sent
-    once."""
+    """After an upgrade, records that are found on the broker count as acknowledged, and the others
+    are sent once."""
     world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
     world.files.append(A, b"four\n")
     upgrade()

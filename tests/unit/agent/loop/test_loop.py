@@ -965,9 +965,8 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If lines were promised to a topic that was made again, the agent starts only after `state
-    give-up`. Then the promised lines are declared uncertain, and later lines go to the new
-    topic."""
+    """If lines were promised to a topic that was made again, `state give-up` lets the agent start.
+    Then the promised lines are declared uncertain, and later lines go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

@@ -285,7 +285,7 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
     """A declared loss is shown by file id, path and range, as in the audit. A loss without an end
-    counts as a number of bytes "or more"."""
+    is shown as a number of bytes with the words "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])

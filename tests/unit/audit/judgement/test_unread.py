@@ -42,7 +42,7 @@ GOOD: list[Message] = [
     Seal(AGENT, 2, 201, (SealedTopic(LOGS, 200, 1),)),
     Delta(BROKER, 1, 201, (Range(LOGS, 0, 0, 3),), (COUNT,)),
 ]
-"""A bucket that is complete."""
+"""The messages about a bucket that is complete."""
 
 LOSS = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "the file vanished", 100, 100)
 SAID_LATER = [

@@ -154,8 +154,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """A seal that was sent after bytes were set apart does not end the doubt, because the agent may
-    read those bytes later, when a source covers the file again."""
+    """A seal that was sent after the agent set bytes apart (declared them lost) does not end the
+    doubt, because the agent may read those bytes later, when a source covers the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:

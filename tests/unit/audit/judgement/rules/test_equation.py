@@ -30,7 +30,8 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""A good bucket of a topic that nobody mirrors and that, therefore, nobody loads."""
+"""The messages about a good bucket of a topic that nobody mirrors and that, therefore, nobody
+loads."""
 
 
 @promise("6 missing tier")
