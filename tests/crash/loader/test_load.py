@@ -34,8 +34,8 @@ def fill(loading: Loading, first: int, count: int) -> None:
 
 
 def test_load_by_load(loading: Loading) -> None:
-    """Each load takes what the load before it did not take. Repeats become no rows, and counts are
-    published. A run without anything new succeeds and writes nothing."""
+    """Each load takes the records that no earlier load took. Repeats become no rows, and the loader
+    publishes its counts. A run without anything new succeeds and writes nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -181,8 +181,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """If a file is not announced yet, its records wait for the announcement; no record is lost or
-    doubled."""
+    """If no announcement has named a file's host and path yet, the file's records wait for the
+    announcement; no record is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -198,8 +198,8 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """After announce.wait the waiting records go to the rejects, with their bytes and origin, and
-    are counted."""
+    """If a file is still not announced after `announce.wait.ms`, its records go to the rejects,
+    with their bytes and origin, and are counted."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")

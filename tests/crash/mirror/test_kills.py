@@ -66,8 +66,8 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
-    """The mirror never mixes two topics: batches that its sockets still hold belong to the old
-    topic, and later batches belong to the new topic."""
+    """The mirror never mixes a topic with a new topic of the same name: batches that the mirror's
+    sockets still hold belong to the old topic, and later batches belong to the new topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)
     clusters.mirrored("logs")
