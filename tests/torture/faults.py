@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 class Fault(NamedTuple):
     """One fault: its beginning (seconds after the start), kind, target, duration (seconds) and
-    amount."""
+    amount (the step of a CLOCK fault in seconds; FOREVER if a deleted file does not come back)."""
 
     at_s: float
     kind: Kind

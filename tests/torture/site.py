@@ -37,9 +37,9 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth must stay unchanged to be final. The first value applies if everything is
-healed. Otherwise the second value applies, because some things heal only after a time of
-silence."""
+"""How long the truth (what became of every line) must stay unchanged to be final. HEALED_S applies
+if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because some verdicts become
+right only after a time of silence."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]

@@ -1,5 +1,5 @@
-"""Mutants of the broker around its logs: network, produce and fetch, parked requests,
-retention.hold, ids."""
+"""Mutants of the broker around its logs: network, produce and fetch, parked requests (those that
+wait for data), retention.hold, ids."""
 
 from mutants.mutant import Mutant
 
