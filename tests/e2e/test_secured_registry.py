@@ -1,5 +1,5 @@
-"""With a registry that uses TLS and passwords, agent and loader get their credentials, and lines
-arrive."""
+"""If the registry uses TLS and asks for passwords, and agent and loader have a password in their
+settings, lines arrive."""
 
 from __future__ import annotations
 

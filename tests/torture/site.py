@@ -72,7 +72,7 @@ class TortureSite:
         self._ways = self._how()
 
     def keep(self) -> None:
-        """Copies the content of the file systems in memory to the folder `kept`."""
+        """Copies the content of the file systems that lie in memory to the folder `kept`."""
         for name in SIZES:
             copied(self._folder(name), self._site.folder / "kept" / name)
 
@@ -129,8 +129,8 @@ class TortureSite:
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
-        """The function that begins each kind of fault. A kind whose function returns no end is
-        never undone."""
+        """For each kind of fault, the function that begins it and returns the function that ends
+        it. A kind whose function returns None is never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),

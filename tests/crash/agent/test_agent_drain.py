@@ -72,8 +72,8 @@ def arrived(broker: SkidwayBroker, count: int) -> None:
 
 
 def last_words(broker: SkidwayBroker) -> set[str]:
-    """The topics whose newest seal (the message up to when the agent has counted) is a last
-    word."""
+    """The topics whose newest seal on the audit topic is a last word. A seal says up to what time
+    the agent has counted all lines of a topic."""
     newest: dict[str, tuple[int, bool]] = {}
     with Client(broker.address) as client:
         bounds = topic.bounds(client, [messages.TOPIC])
@@ -175,7 +175,7 @@ def unsettled(agent: AgentProcess) -> int:
 
 
 def ends(broker: SkidwayBroker) -> int:
-    """The number of records in the topic, repeats among them."""
+    """The number of records in topic LOGS, repeats included."""
     with Client(broker.address) as client:
         return sum(end for _, end in topic.bounds(client, [LOGS]).values())
 

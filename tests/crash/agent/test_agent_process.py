@@ -266,7 +266,8 @@ def test_many_files_with_few_descriptors(
 
 
 def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
-    """A second agent on the same state is refused, and the refusal names the first agent."""
+    """While an agent runs, a second agent with the same state directory is refused, and the refusal
+    names the process of the first agent."""
     process = agent(source(lines)).start()
     again = run_skidway("agent", "run", "--config", str(process.config))
     assert again.returncode == 65

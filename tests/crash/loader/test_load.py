@@ -88,9 +88,9 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The loader commits the end offsets of the newest manifest as the offsets of its consumer
-    group. If a topic's retention.hold names this group, expired records are kept until they are
-    loaded, and are deleted then."""
+    """The loader commits the end offsets of the newest manifest (the file that makes a load valid)
+    as the offsets of its consumer group. If a topic's retention.hold names this group, expired
+    records are kept until they are loaded, and are deleted then."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -148,8 +148,8 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
-    """If two loaders run at once, one of them wins each load; both succeed, and every row exists
-    once."""
+    """If two loaders run at once, only one of them commits each load; both succeed, and every row
+    exists once."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
@@ -292,9 +292,9 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """The manifest describes the last batch that was loaded from each partition. If the broker has
-    a different batch at the same offsets, the loader reports the partition and loads none of its
-    records. The loader still loads the other partition."""
+    """The manifest of a load describes the last batch that was loaded from each partition. If the
+    broker has a different batch at the same offsets, the loader reports the partition and loads
+    none of its records. The loader still loads the other partition."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")

@@ -23,8 +23,8 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
 def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
-    """If mirror, source or both are killed with kill -9 again and again, no record is lost, doubled
-    or moved."""
+    """If mirror, source or both are killed with kill -9 again and again, no record is lost, is
+    doubled or gets another offset."""
     clusters.source.create("logs", 2, segment_bytes="4096")
     for _ in range(4):
         clusters.source.produce("logs", 15)
