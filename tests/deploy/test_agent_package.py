@@ -116,8 +116,8 @@ def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
 
 
 def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
-    """The snippet's three commands, run exactly as printed, install the agent. Only the
-    configuration is edited, before the third command."""
+    """The three commands of the printed snippet, run exactly as printed, install the agent. Only
+    the configuration is edited, before the third command."""
     wheels = wheels_of(NEW)
     manifest = json.loads((wheels / "wheels.json").read_text())
     host.run("mkdir -m 777 /srv/wheels")

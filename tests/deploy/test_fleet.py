@@ -1,10 +1,10 @@
 """One story, told test by test: three bare hosts become a running fleet, which is upgraded and
 meets failures.
 
-The hosts are Debian 12 under systemd, reached by ssh. The test changes them only with the
-collection's playbooks, run as an operator runs them. The lines are those of sshd and sudo
-(auth.log), of the journal that rsyslog writes to a file (syslog), and of nginx (access.log). Each
-test goes on where the one before it ended.
+The hosts are Debian 12 under systemd, reached by ssh. The tests install and upgrade programs only
+with the playbooks of our Ansible collection, run as an operator runs them. The lines are those of
+sshd and sudo (auth.log), of the journal that rsyslog writes to a file (syslog), and of nginx
+(access.log). Each test goes on where the one before it ended.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """The unit that the load timer starts loads the lines of sshd, the journal and nginx, every
-    line once and in order. The audit calls both hosts complete, in every topic and every tier."""
+    """When the loader's systemd unit is started, as its timer does at night, the lines of sshd, the
+    journal and nginx become rows, every line once and in order. The audit calls both hosts
+    complete, in every topic and every tier."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
@@ -111,10 +112,10 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
-    """The nightly recount tells the audit that the rows agree with the counts, although lines are
-    written all the while. When a file of rows is missing, the recount's unit fails and names the
-    file, and `audit report` exits with status 1. Once the file is back, the next recount
-    succeeds."""
+    """The nightly recount, which reads all rows in the files, tells the audit that they agree with
+    the counts, although lines are written all the while. When a file of rows is missing, the
+    recount's unit fails and names the file, and `audit report` exits with status 1. Once the file
+    is back, the next recount succeeds."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")

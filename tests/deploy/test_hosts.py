@@ -1,4 +1,4 @@
-"""Tests of the test hosts, on which the other tests here run."""
+"""Tests of the test hosts, on which the other tests of this folder run."""
 
 from __future__ import annotations
 

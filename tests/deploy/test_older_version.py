@@ -1,5 +1,5 @@
-"""A fleet is upgraded from an older Skidway to this one and back; code and messages of the two
-versions differ.
+"""A fleet is upgraded from an older Skidway to the version of this tree and back; code and messages
+of the two versions differ.
 
 The older version's own playbooks installed the fleet (support.older). Lines are written all the
 while. Each test goes on where the one before it ended.
@@ -62,7 +62,7 @@ def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
 
 def test_it_comes_to_this_version(fleet: Fleet) -> None:
     """This tree's upgrade.yml upgrades the fleet that the older playbooks installed, and the audit
-    confirms each wave."""
+    confirms each wave (each group of hosts that are upgraded together)."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)
@@ -84,8 +84,8 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
     """Once the inventory has no setting that the older version refuses, the older version starts,
-    and reads the state that this version left. upgrade.yml changes the audit after the agents, so
-    that the older audit never gets a message of a newer agent."""
+    and reads the state that the newer version left. upgrade.yml changes the audit after the agents,
+    so that the older audit never gets a message of a newer agent."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]

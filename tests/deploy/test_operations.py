@@ -1,7 +1,8 @@
-"""The tasks of docs/operations.md after the installation, done on hosts as Ansible left them.
+"""The tasks that the guide docs/operations.md describes after the installation, done on hosts as
+Ansible left them.
 
 The commands are the guide's own (support.recipes). Lines are written to one log all the while, and
-at the end each of them has arrived once. Each test goes on where the one before it ended.
+at the end each line has arrived once. Each test goes on where the one before it ended.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ def test_every_line_arrived_once(site: SecondDay) -> None:
 
 
 def test_a_host_is_taken_away(site: SecondDay) -> None:
-    """uninstall.yml, limited to one host, removes its programs and leaves its data; the other
-    hosts' programs go on."""
+    """uninstall.yml, limited to one host, removes the programs of this host and leaves its data;
+    the other hosts' programs go on."""
     site.control.succeed("uninstall", "--limit", SECOND)
     assert not site.second.read("ls -d /opt/skidway /etc/skidway 2>/dev/null || :")
     assert TOPIC in site.second.read("ls /var/lib/skidway/broker")

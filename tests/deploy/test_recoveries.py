@@ -1,4 +1,5 @@
-"""Breakdowns and later changes that docs/operations.md describes, on hosts as Ansible left them.
+"""Breakdowns and later changes that the guide docs/operations.md describes, on hosts as Ansible
+left them.
 
 The fleet is a datacenter and its mirror, two agents whose logs are written all the while, and a
 registry with TLS. The commands are the guide's own (support.recipes). Each test goes on where the
@@ -53,7 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
 
 
 def started(site: Recoveries, program: str) -> str:
-    """The time at which the program of the offline host was started."""
+    """The time at which a program on the offline host was started."""
     return site.offline.read(f"systemctl show -P ExecMainStartTimestamp skidway-{program}")
 
 
@@ -140,8 +141,9 @@ def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
 
 
 def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
-    """If records expired while a mirror was down, the mirror names them as a gap and goes on after
-    them. With the guide's retention.hold at the source, the same outage leaves no gap."""
+    """If records expired while a mirror was down, the mirror names their offsets as a gap and goes
+    on after the gap. With the guide's retention.hold at the source, the same outage leaves no
+    gap."""
     site.offline.run("systemctl stop skidway-broker")
     alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
     mirrored = site.end("dc1-broker", TOPIC)
@@ -212,8 +214,9 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """If one agent of a wave fails, upgrade.yml takes the whole wave back: both agents are healthy
-    at the old version, and the play names the agent that failed."""
+    """If one agent of a wave (of hosts that are upgraded together) fails, upgrade.yml takes the
+    whole wave back: both agents are healthy at the old version, and the play names the agent that
+    failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)

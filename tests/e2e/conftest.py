@@ -1,5 +1,6 @@
-"""One pipeline for the stories of all modules. The stories also share the runs of the loader,
-because each run starts Spark."""
+"""One pipeline for the stories of all modules. A story is a generator that makes a fault while
+lines are written, and checks the rows (support.trials). The stories also share the runs of the
+loader, because each run starts Spark."""
 
 from __future__ import annotations
 
@@ -37,12 +38,12 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """Tells the stories of the chosen tests to their ends."""
+    """Runs the stories of the chosen tests to their ends."""
     return Stage(pipeline, chosen(request)).tell()
 
 
 @pytest.fixture(scope="module")
 def stage(site: Stage) -> Stage:
-    """The stage on which a module's stories are told. A module that needs another stage overrides
-    this fixture."""
+    """The stage (a pipeline and an output) on which a module's stories run. A module that needs
+    another stage overrides this fixture."""
     return site

@@ -28,7 +28,8 @@ MANY_FILES = 50
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story keeps its promise, which is the story's docstring."""
+    """Each story (a function of this module that makes a fault and checks the rows) keeps its
+    promise, which is the story's docstring."""
     stage.result(story)
 
 
@@ -52,7 +53,8 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """Lines that were promised and did not reach the broker are sent once, after the restart."""
+    """If the agent is killed when an intent (its durable note of what it will send) holds lines,
+    and these lines did not reach the broker, the agent sends them once, after the restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -115,8 +117,8 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """A last line without a line end is sent when the file rests; text that is added to that line
-    later becomes another row."""
+    """A last line without a line end is sent when the file has not grown for a while; text that is
+    added to that line later becomes another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()
@@ -131,8 +133,8 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If the agent promised half a line before it died, and the rest of the line was written before
-    the restart, the agent sends the promised half again as a line of its own."""
+    """If an intent of the agent held half a line when the agent died, and the rest of the line was
+    written before the restart, the agent sends the first half again as a line of its own."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -158,8 +160,8 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that were promised under the old expression are parsed with the old expression when
-    they are sent again; no line is doubled."""
+    """Lines that an intent held before the regular expression was changed are parsed with the old
+    expression when they are sent again; no line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -251,7 +253,7 @@ def registry_down_when_the_agent_starts(trial: Trial) -> Told:
 @STORIES.add(pattern="app.log*")
 def rotations_in_quick_succession(trial: Trial) -> Told:
     """If a file that is being read is renamed again and again, faster than the agent looks, each
-    generation is read once."""
+    rotated file is read once."""
     chance = random.Random(2)
     for _ in range(ROTATIONS):
         path = trial.write("app.log", chance.randrange(1, 2000))
@@ -265,8 +267,8 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
-    """If a file is renamed out of its pattern, the agent reads it to its end, including the lines
-    that are written after the rename."""
+    """If a file gets a name that the agent's pattern does not match, the agent reads the file to
+    its end, including the lines that are written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)
@@ -281,7 +283,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """Generations that left the pattern before the agent looked are read once."""
+    """Files that the agent first finds under rotated names, which its pattern does not match, are
+    read once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):
@@ -301,8 +304,8 @@ def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
-    """Generations that rotation deleted before the agent read them are not loaded; the verdict is
-    "lost", not "complete"."""
+    """The lines of rotated files that were deleted before the agent read them are not loaded; the
+    verdict is "lost", not "complete"."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")

@@ -51,7 +51,8 @@ def stage(
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_lines_through_apache_kafka(stage: Stage, story: Story) -> None:
-    """Each story keeps its promise, which is the story's docstring."""
+    """Each story (a function of this module that sends lines and checks the rows) keeps its
+    promise, which is the story's docstring."""
     stage.result(story)
 
 
@@ -73,8 +74,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Lines that are ten years old stay in Kafka, because topics are created with configs that let
-    Kafka delete nothing by event time."""
+    """Lines that are ten years old stay in Kafka, because the agent creates topics with configs
+    that let Kafka delete nothing by event time."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

@@ -27,7 +27,8 @@ REGISTRATION = "/brokers/ids/1"
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story keeps its promise, which is the story's docstring."""
+    """Each story (a function of this module that makes a fault and checks the rows) keeps its
+    promise, which is the story's docstring."""
     stage.result(story)
 
 
@@ -62,8 +63,8 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that were promised to a topic of two partitions are sent again to the same two
-    partitions, by their keys, although the topic has more partitions by then."""
+    """Lines that the agent sent to a topic of two partitions before it was killed are sent again to
+    these two partitions, by their keys, although the topic has more partitions by then."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -87,8 +88,8 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost(trial: Trial) -> Told:
-    """If the connection breaks after the append, the agent sends the batch again, and the broker
-    does not append it twice."""
+    """If the connection breaks after the broker appended a batch and before its answer, the agent
+    sends the batch again, and the broker does not append it twice."""
     lost = trial.proxy.inject(Fault.LOSE_ANSWER, produces(trial.topic), times=3)
     with Writer(trial.oracle, "app.log"):
         lost.wait_for_hit(3)
@@ -102,9 +103,9 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """If the broker dies after the append and before its answer, the agent sends the batch again to
-    the restarted broker. The broker recognizes the batch, because the batch is in the broker's
-    log."""
+    """If the broker dies after it appended a batch and before its answer, the agent sends the batch
+    again to the restarted broker. The broker recognizes the batch, because the batch is in the
+    broker's log."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()

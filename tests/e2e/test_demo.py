@@ -90,8 +90,8 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 
 @dataclass(frozen=True)
 class Two:
-    """Two quick demos that start at the same moment, each in its own folder. One uses pip's Java
-    and logs of other systems, the other loads into a real HDFS."""
+    """Two quick demos that start at the same moment, each in its own folder. One uses the bundled
+    Java (from a Python package) and logs of other systems, the other loads into a real HDFS."""
 
     logs: Path
     into_hdfs: Path

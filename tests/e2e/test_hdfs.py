@@ -21,7 +21,8 @@ def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Sta
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_rows_on_hdfs_are_the_lines(stage: Stage, story: Story) -> None:
-    """Each story keeps its promise, which is the story's docstring."""
+    """Each story (a function of this module that sends lines and checks the rows) keeps its
+    promise, which is the story's docstring."""
     stage.result(story)
 
 
@@ -42,7 +43,7 @@ def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
 @STORIES.add()
 def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     """If a batch of a dead agent arrives after its lines are on HDFS, the loader drops the repeated
-    lines by marks that it reads back from HDFS."""
+    lines by its marks (which lines are loaded), which it reads back from HDFS."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()

@@ -26,7 +26,8 @@ HOURS = 400
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story keeps its promise, which is the story's docstring."""
+    """Each story (a function of this module that makes a fault and checks the rows) keeps its
+    promise, which is the story's docstring."""
     stage.result(story)
 
 
@@ -55,8 +56,8 @@ def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
-    """If the loader is killed between commit and moves, the next run moves the committed files into
-    place, although it has nothing else to do."""
+    """If the loader is killed after a commit and before it has moved the committed files into
+    place, the next run moves them, although it has nothing else to do."""
     lines = [f"2026-01-{1 + n // 24 % 28:02}T{n % 24:02}:00:00Z line {n}" for n in range(HOURS)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

@@ -82,7 +82,7 @@ def told(trial: Trial) -> Told:
 
 
 def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
-    """Asserts that the origins of the rows follow each other without a hole and cover the file."""
+    """Asserts that the rows' byte ranges follow each other without a hole and cover the file."""
     begins = [sum(lengths[:at]) for at in range(len(lengths))]
     assert [(row["_offset"], row["_length"]) for row in rows] == list(
         zip(begins, lengths, strict=True)

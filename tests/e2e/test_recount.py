@@ -1,4 +1,4 @@
-"""The second way to the verdict: a recount of all rows that were loaded."""
+"""A recount of all rows that were loaded, which is a second way to the audit's verdict."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_the_recount_agrees(stage: Stage, story: Story) -> None:
-    """Each story keeps its promise, which is the story's docstring."""
+    """Each story (a function of this module that sends lines and checks the rows) keeps its
+    promise, which is the story's docstring."""
     stage.result(story)
 
 

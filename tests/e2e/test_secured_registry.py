@@ -1,5 +1,5 @@
-"""With a registry that uses TLS and passwords, agent and loader get their credentials, and lines
-arrive."""
+"""If the registry uses TLS and asks for passwords, and agent and loader have a password in their
+settings, lines arrive."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def secured(folder: Path) -> Pipeline:
 
 
 def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
-    """Schemas are registered and read over https with a password, and no log contains it."""
+    """Schemas are registered and read over https with a password, and no log contains this
+    password."""
     oracle = Oracle(tmp_path / "logs")
     pipeline = secured(tmp_path)
     try:

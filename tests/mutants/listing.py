@@ -24,7 +24,7 @@ def mutants_of(package: str) -> tuple[Mutant, ...]:
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
     """A share of the mutants: one of every `parts` mutants, rounded up. The text `by` decides which
-    ones."""
+    mutants belong to the share."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

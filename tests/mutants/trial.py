@@ -30,7 +30,7 @@ _GOOD, _FAILED = 0, 1  # pytest's exit statuses
 
 
 class Fate(StrEnum):
-    """The result of the trial of a mutant."""
+    """The result of trying a mutant."""
 
     NOTICED = "noticed"
     ENDLESS = "noticed (its tests did not end)"

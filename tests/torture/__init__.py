@@ -10,7 +10,7 @@ with the lines that were written. docs/testing.md says what the numbers mean.
     faults      kinds of faults, their targets, and a schedule drawn from the seed. Pure
     shrinking   makes a failed schedule shorter by leaving faults out. Pure
     hosts       a host's writers: numbered lines in logs, and the ways to rotate them
-    lake        the outputs: the current one, the rows set aside, and the lines in all of them
+    lake        the loader's outputs: the current one, the rows set aside, the lines in all outputs
     loads       the loader as a program that keeps running, with a load every few seconds
     shifted_clock  time.sleep under libfaketime, for every program whose clock is shifted
     settings    the settings of all programs
@@ -21,6 +21,6 @@ with the lines that were written. docs/testing.md says what the numbers mean.
     truth       compares lines, rows and verdicts, and gives the numbers. Pure
     __main__    the command: runs a schedule, prints it, and replays or shortens one that failed
 
-Data flows only from the hosts to the truth: the programs read nothing that the oracle knows. The
-seed decides the schedule, but not how fast the machine runs it.
+What the oracle knows of each line goes only from `hosts` to `truth`: the programs read nothing of
+it. The seed decides the schedule, but not how fast the machine runs it.
 """

@@ -16,7 +16,7 @@ OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
-"""The file system of the outputs."""
+"""The target that stands for the file system of the loader's outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
 """All steps of a clock are smaller than an hour, because agents do not believe a line's time if
 that time is an hour or more ahead."""
@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 class Fault(NamedTuple):
     """One fault: its beginning (seconds after the start), kind, target, duration (seconds) and
-    amount."""
+    amount (the step of a CLOCK fault in seconds; FOREVER if a deleted file does not come back)."""
 
     at_s: float
     kind: Kind

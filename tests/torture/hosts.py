@@ -25,7 +25,7 @@ MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""The number of rotated generations that are kept; the next rotation deletes the oldest."""
+"""The number of rotated files that are kept of each log; the next rotation deletes the oldest."""
 GOES_ON = ("renamed", "dated")
 """If a log is rotated in one of these ways, its writer goes on in the old file for a while. A file
 that is compressed or truncated at once must not get more lines."""
@@ -66,7 +66,7 @@ def renamed(path: Path) -> None:
 
 
 def compressed(path: Path) -> None:
-    """Renames like `renamed`, and compresses the new generation at once."""
+    """Renames like `renamed`, and compresses the new app.log.1 at once."""
     _shift(path, ".gz")
     first = Path(f"{path}.1")
     path.rename(first)

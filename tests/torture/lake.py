@@ -1,4 +1,4 @@
-"""The loader's outputs: the current one, rows that were set aside, and the lines in all of them."""
+"""The loader's outputs: the current one, rows that were set aside, and the lines in all outputs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The loader as a program that keeps running: it loads every few seconds, and runs the slices of a
-load in its own process.
+load (ranges of offsets that Spark's workers would load) in its own process.
 
 `python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load that
 is running. The loader's code is the code of production, except that no slice is sent to a worker of

@@ -65,7 +65,8 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """Does what the last words of a program ask for, before the program is started again."""
+        """Does what the last lines of a program's output (`last_words`) ask for, before the program
+        is started again."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):

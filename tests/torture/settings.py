@@ -19,10 +19,11 @@ SESSION_MS = 5_000
 LATENESS_MS = 10_000
 """How far a declared loss reaches back in time."""
 IDLE_FLUSH_MS = 20_000
-"""A writer takes less time than this between the two halves of a line, even if it gets no CPU time
-for a while."""
+"""The time after which the agent sends a line without a line end. A writer takes less time between
+the two halves of a line, even if it gets no CPU time for a while."""
 READ_BACK_WAIT_MS = 60_000
-"""No fault of the torture delays a batch under way for longer than this."""
+"""The time for which the agent waits for batches that may still be under way. No fault of the
+torture delays a batch for longer."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 

@@ -37,9 +37,9 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth must stay unchanged to be final. The first value applies if everything is
-healed. Otherwise the second value applies, because some things heal only after a time of
-silence."""
+"""How long the truth (what became of every line) must stay unchanged to be final. HEALED_S applies
+if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because some verdicts become
+right only after a time of silence."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
@@ -72,7 +72,7 @@ class TortureSite:
         self._ways = self._how()
 
     def keep(self) -> None:
-        """Copies the content of the file systems in memory to the folder `kept`."""
+        """Copies the content of the file systems that lie in memory to the folder `kept`."""
         for name in SIZES:
             copied(self._folder(name), self._site.folder / "kept" / name)
 
@@ -129,8 +129,8 @@ class TortureSite:
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
-        """The function that begins each kind of fault. A kind whose function returns no end is
-        never undone."""
+        """For each kind of fault, the function that begins it and returns the function that ends
+        it. A kind whose function returns None is never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),

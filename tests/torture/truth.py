@@ -26,8 +26,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""A bucket that is not listed has the verdict of the next listed bucket, but only if that bucket is
-at most this many milliseconds later."""
+"""A bucket that the audit does not list inherits the verdict of the next listed bucket, but only if
+that bucket begins less than this many milliseconds later."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Truth:
       missing or doubled.
     - beside: buckets that would be false alarms if they did not share a reason with a bucket in
       which lines are missing or doubled.
-    - unhealed: buckets with any other verdict than "complete", although none of their lines is
+    - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
     For each bucket, false_alarms, beside and unhealed give the first reason of the verdict.
@@ -85,10 +85,15 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What arrived. rows, rejects: by topic, under the mirror's name without `.rejected`. verdicts:
-    the report's buckets. recounted: buckets whose rows differ from the counts, according to a
-    recount.
-    gone: the lines in deleted files of the output."""
+    """What arrived.
+
+    rows: the rows of each topic, under the mirror's name.
+    rejects: the numbers of the rejected lines of each topic, under the mirror's name without
+    `.rejected`.
+    verdicts: the buckets of the audit's report.
+    recounted: the buckets whose rows differ from the counts, according to a recount.
+    gone: the numbers of the lines in deleted files of the output.
+    """
 
     rows: Mapping[str, Sequence[Row]]
     rejects: Mapping[str, Sequence[int]]
@@ -160,10 +165,11 @@ class _Words:
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
     loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
     that is not listed inherits the verdict of the next listed bucket of its topic id, if this
-    verdict is "lost" or "unknown". It inherits nothing if another id of the topic lists it. Of the
-    topic that the torture makes again, it inherits any verdict, under both ids. The time of a line
-    that does not match the pattern is the time at which the agent read it. So such a line may be in
-    any later bucket of the rejects.
+    verdict is "lost" or "unknown". The unlisted bucket inherits nothing if it is listed under
+    another id of its topic. A bucket of the topic that the torture makes again inherits any
+    verdict, under both ids. The time of a line that does not match the pattern is the time at which
+    the agent read it. So a line of this kind may be counted in any later bucket of the topic of
+    rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 """`skidway agent drain` on real files with a real broker: either it delivers everything and sends
-last words, or it prints a sentence for each obstacle and sends no last word."""
+each topic's last word (a final message to the audit, by which the host leaves for good), or it
+prints a sentence for each obstacle and sends no last word."""
 
 import collections
 import contextlib
@@ -71,7 +72,8 @@ def arrived(broker: SkidwayBroker, count: int) -> None:
 
 
 def last_words(broker: SkidwayBroker) -> set[str]:
-    """The topics whose newest seal on the audit topic is a last word."""
+    """The topics whose newest seal on the audit topic is a last word. A seal says up to what time
+    the agent has counted all lines of a topic."""
     newest: dict[str, tuple[int, bool]] = {}
     with Client(broker.address) as client:
         bounds = topic.bounds(client, [messages.TOPIC])
@@ -105,7 +107,7 @@ def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list
 
 def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
     """A drain delivers what the stopped agent had not read, and sends the last word; a second drain
-    does the same. When the agent is started again, it takes the last word back and goes on, and
+    succeeds as well. When the agent is started again, it takes the last word back and goes on, and
     each line arrives once."""
     process = agent(source(log))
     write(log, 0, 1_000)
@@ -153,15 +155,16 @@ def test_drained_while_lines_are_appended(
 
 
 def promised(agent: AgentProcess) -> bool:
-    """Whether the agent has lines in intents that are not acknowledged yet."""
+    """Whether the agent has intents: durable notes of lines that it sends and that no broker has
+    acknowledged yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """The number of unsettled rows in the state: intents, counts that are in no delta, messages not
-    yet delivered."""
+    """The number of unsettled rows in the state: intents, counts that no message to the audit holds
+    yet, and messages that are not delivered yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (
@@ -172,7 +175,7 @@ def unsettled(agent: AgentProcess) -> int:
 
 
 def ends(broker: SkidwayBroker) -> int:
-    """The number of records in the topic, repeats among them."""
+    """The number of records in topic LOGS, repeats included."""
     with Client(broker.address) as client:
         return sum(end for _, end in topic.bounds(client, [LOGS]).values())
 
@@ -181,8 +184,9 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """Drains that are killed while lines are promised or delivered send no last word. The next
-    drain delivers the rest, each line once, and sends the last word."""
+    """Drains that are killed after the agent has noted which lines it will send, or while it sends
+    them, send no last word. The next drain delivers the rest, each line once, and sends the last
+    word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -209,7 +213,8 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If no broker can be reached, drain ends in time, says so and sends no last word."""
+    """If no broker can be reached, drain ends within its time limit, says so and sends no last
+    word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()

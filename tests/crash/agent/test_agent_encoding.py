@@ -1,5 +1,5 @@
-"""A real agent on lines that are not UTF-8: it rejects them under one setting, delivers them under
-another one, and counts rejected and delivered lines."""
+"""A real agent on lines that are not UTF-8: it rejects them or delivers them, as a setting says,
+and counts both kinds."""
 
 import json
 import urllib.request

@@ -85,8 +85,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """If a log is rotated twice while the agent is down, the agent reads both files to their ends:
-    the known file, and the generation that the agent never saw."""
+    """If a log is rotated twice while the agent is down, the agent reads both rotated files to
+    their ends: the file that it knew, and the file that it never saw."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -106,8 +106,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
-    """Every line of both logs arrives if a job's log is deleted and, on ext4, the next job's log
-    gets the same inode and has the same first line."""
+    """If a job's log is deleted, and the next job's log has the same first line and (on ext4) gets
+    the same inode, every line of both logs arrives."""
     (tmp_path / "log").mkdir()
     run, writer = tmp_path / "log" / "run.log", Writer()
     beginning = "Starting job\n"
@@ -126,7 +126,8 @@ def test_an_inode_that_is_taken_again(
 
 
 def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: SkidwayBroker) -> None:
-    """With copytruncate and a pattern that also matches the copies, each line arrives once."""
+    """If logs are rotated by copy and truncation, and the agent's pattern also matches the copies,
+    each line arrives once."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)
@@ -171,9 +172,9 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """If files are rotated and compressed while the agent is down, the rest of the known file and
-    the generations that the agent never saw arrive. Each line arrives once, and the agent declares
-    no loss."""
+    """If files are rotated and compressed while the agent is down, the rest of the file that the
+    agent knew arrives, and so do the files that it never saw. Each line arrives once, and the agent
+    declares no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

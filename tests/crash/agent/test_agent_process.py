@@ -62,16 +62,16 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Asserts that every line is in the topic once (repeats left out), and that every byte is
-    settled."""
+    """Asserts that every line is in the topic once (repeats left out), and that the agent's state
+    counts no byte as pending."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
 @pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
-    """The agent is killed again and again while it reads, promises, sends and moves its checkpoint;
-    every line arrives once."""
+    """If the agent is killed again and again while it reads lines, notes what it will send, sends
+    it and moves its checkpoint, every line arrives once."""
     process = agent(source(lines))
     moments = random.Random(7)
     for _ in range(6):
@@ -89,8 +89,8 @@ def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBrok
 def test_an_orderly_end_leaves_nothing_to_send_again(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """After SIGTERM the brokers have acknowledged everything that the agent promised, so the next
-    start repeats no record."""
+    """When the agent has ended after SIGTERM, the broker has acknowledged everything that the agent
+    sent, so the next start repeats no record."""
     process = agent(source(lines))
     lines.write("a.log", 30_000)
     process.start()
@@ -105,7 +105,8 @@ def test_an_orderly_end_leaves_nothing_to_send_again(
 def test_rotations_while_the_agent_stands_still(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """After fifty rotations by rename, the restarted agent reads all files that still exist."""
+    """If a log is rotated fifty times by rename while the agent is suspended, the agent then reads
+    all files that still exist."""
     process = agent(source(lines))
     lines.write("app.log", 200)
     process.start()
@@ -149,8 +150,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """Generations that the agent never saw are read once, although the agent's pattern matches no
-    rotated name."""
+    """Rotated files that the agent never saw under their first name are read once, although the
+    agent's pattern matches no rotated name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -173,7 +174,7 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """If files are deleted before the agent has read them, because only two generations are kept,
+    """If files are deleted before the agent has read them, because only two rotated files are kept,
     the agent declares the loss of their lines, and doubles no line."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
@@ -265,7 +266,8 @@ def test_many_files_with_few_descriptors(
 
 
 def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
-    """A second agent on the same state is refused, and the refusal names the first agent."""
+    """While an agent runs, a second agent with the same state directory is refused, and the refusal
+    names the process of the first agent."""
     process = agent(source(lines)).start()
     again = run_skidway("agent", "run", "--config", str(process.config))
     assert again.returncode == 65
@@ -383,7 +385,8 @@ def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
     """On another machine the agent refuses to start until it is told to adopt the state. Then it
-    goes on where it was, in a new epoch, and every line arrives once."""
+    goes on where it was, in a new epoch (a number that tells its later messages from the earlier
+    ones), and every line arrives once."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()

@@ -20,7 +20,7 @@ def test_an_agent_is_up_while_it_waits_for_its_cluster(
 ) -> None:
     """The agent reports ready although its brokers cannot be reached, so that a host can boot. The
     agent's status says what the agent waits for, and later that it tails files. Until the agent
-    tails files, /health answers 503; an upgrade looks at /health."""
+    tails files, /health answers 503, so an upgrade, which looks at /health, waits for that."""
     made = agent({"topic": "logs", "paths": [str(tmp_path / "*.log")]})
     own_broker.program.stop()
     with service_manager(tmp_path) as manager:

@@ -33,8 +33,8 @@ def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None
 def test_the_agent_goes_on_under_the_new_id(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """If nothing was on its way to the old topic, no operator is needed: the agent goes on, and the
-    new topic gets only the new line."""
+    """If no line was on its way when a topic was deleted and made again, no operator is needed: the
+    agent goes on, and the new topic gets only the new line."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

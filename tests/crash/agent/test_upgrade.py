@@ -1,8 +1,8 @@
 """An agent is killed with batches on their way, and another version of the program is started.
 
-Both versions are real trees: this tree, and a copy of it with another PRESS_VERSION. A proxy in
-front of the broker lets some batches reach the broker and hides the answers from the agent, and
-holds other batches back.
+Both versions are real trees: this tree, and a copy of it with another PRESS_VERSION (the version of
+the code that makes records of lines). A proxy in front of the broker lets some batches reach the
+broker and hides the answers from the agent, and holds other batches back.
 """
 
 import collections
@@ -39,7 +39,8 @@ def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
 
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Path:
-    """The tree of another version, which declares that it makes other records of the same lines."""
+    """The tree of another version of the program. This version declares that it makes other records
+    of the same lines."""
     return with_another_press(tmp_path / "upgraded")
 
 
@@ -152,8 +153,8 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """If a file is deleted between kill and upgrade, bytes that the agent finds on the broker count
-    as delivered, and the rest is lost."""
+    """If a file is deleted between kill and upgrade, those of its bytes that the agent finds on the
+    broker count as delivered, and the rest as lost."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     sizes = logs.sizes()

@@ -1,5 +1,5 @@
-"""The roster of hosts and the gate (`skidway audit wait`) as programs: a real agent, broker,
-counter and collector."""
+"""The roster (the list of hosts that the audit expects) and the gate (`skidway audit wait`), with a
+real agent, broker, counter and collector."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ class Fleet:
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
     def reasons(self) -> str:
-        """All reasons that the dashboard gives, for any bucket."""
+        """All reasons that the dashboard gives for the verdicts of any bucket (a topic's time
+        window)."""
         url = f"http://127.0.0.1:{self.port}/buckets.json"
         with urllib.request.urlopen(url, timeout=60) as answer:
             return " ".join(x for bucket in json.load(answer)["buckets"] for x in bucket["reasons"])
@@ -173,9 +174,9 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`wait` ends with 0 once the host has sealed, even if the host has no new lines. It does so
-    whether it asks the cluster or the collector's store. It ends with 1 if the agent is stopped or
-    the counter does not count."""
+    """`wait` ends with 0 once the host's agent has sealed (has said that its counts are final up to
+    a time), even if the host has no new lines. It does so whether it asks the cluster or the
+    collector's store. It ends with 1 if the agent is stopped or the counter does not count."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -257,8 +258,8 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 @promise("6 expected hosts")
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     """The collector takes a new roster without a restart. A bad roster changes nothing: the
-    collector logs it once, and /health shows it until the roster is good. A removed host is
-    retired, and a host that returns is expected again."""
+    collector logs it once, and /health shows it until the roster is good. A host that the roster
+    marks as retired is no longer expected, and a host without this mark is expected again."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -319,7 +320,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     these buckets are complete. If the host's agent is started again, the audit waits for the agent
     as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
-    # This lateness is so large that even a slow drain ends before the bucket of the drained lines
+    # `lateness.ms` is so large that even a slow drain ends before the bucket of the drained lines
     # is due. So no ordinary seal can seal that bucket; only a last word can.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))

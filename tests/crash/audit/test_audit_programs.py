@@ -1,4 +1,5 @@
-"""Counter and collector as real processes, killed at any moment, on our broker and ZooKeeper."""
+"""The audit's counter (`skidway audit count`) and collector (`skidway audit run`) as real processes
+that are killed at any moment, with our broker and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -74,7 +75,8 @@ class Site:
         assert self.producer.flush(300_000)
 
     def seal(self) -> None:
-        """Publishes the agent's deltas and its seal."""
+        """Publishes the agent's deltas (messages of counts) and its seal, which says that the
+        counts are final up to now."""
         source = self._source()
         assert source is not None
         sender = Sender(Tier.AGENT, "main", str(AGENT), "testhost", 1)
@@ -144,8 +146,8 @@ def _counted(report: dict[str, Any], tier: str) -> int:
 @promise("6 numbers")
 @pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
-    """The counter moves offsets, marks and counts together: it counts no record twice and leaves
-    none out."""
+    """The counter commits its offsets, its counts and the marks by which it knows repeats together:
+    it counts no record twice and leaves none out."""
     for _ in range(4):
         counter = site.counter().start().wait_until(site.ready)
         site.send(5)
@@ -162,8 +164,8 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
     """A counter whose state is gone stops, because messages with the numbers that it would use are
-    already on the topic. When it is told to take a new epoch, it counts again, and its new counts
-    replace the old counts."""
+    already on the topic. When it is told to take a new epoch (its message numbers begin again), it
+    counts again, and its new counts replace the old counts."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
@@ -216,8 +218,8 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
 
 
 def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
-    """When somebody accepts a bucket, the acceptance is on the audit topic of a real broker, and a
-    new store reads it."""
+    """When somebody accepts an incomplete bucket (a topic's time window), the acceptance is on the
+    audit topic of a real broker, and a new store reads it."""
     site.send()
     site.seal()
     at = [

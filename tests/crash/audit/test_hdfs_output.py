@@ -1,4 +1,5 @@
-"""A recount reads the loader's output on a real HDFS."""
+"""A recount (which counts the rows in the loader's files again) reads the loader's output on a real
+HDFS."""
 
 from __future__ import annotations
 

@@ -277,8 +277,8 @@ def with_own_zookeeper(own_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Ski
 def test_produce_and_fetch_go_on_without_zookeeper(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """While ZooKeeper is stopped, records flow and requests for topics get a retriable error; when
-    ZooKeeper runs again, everything works as before."""
+    """While ZooKeeper is stopped, records flow and requests to create topics get a retriable error;
+    when ZooKeeper runs again, everything works as before."""
     broker = with_own_zookeeper
     create(broker, "logs")
     own_zookeeper.program.stop()
@@ -299,7 +299,8 @@ def test_produce_and_fetch_go_on_without_zookeeper(
 def test_a_broker_whose_session_ended_registers_again(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """A broker that was stopped for longer than its session lasts registers again and works."""
+    """A broker that was suspended for longer than its ZooKeeper session lasts registers again and
+    works."""
     broker = with_own_zookeeper
     create(broker, "logs")
     watcher = KazooClient(f"{own_zookeeper.address}/dc1")

@@ -39,8 +39,8 @@ def disk(tmp_path: Path) -> Iterator[FailingDisk]:
 
 @pytest.fixture
 def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBroker]:
-    """A broker with a topic that has one partition on the device and one on the other disk, and
-    three records in each."""
+    """A broker with a topic of two partitions: logs-0 on the device that can fail, logs-1 on
+    another disk, with three records in each."""
     own_broker.settings["log.dirs"] = f"[{disk.path}, {own_broker.logs}]"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
@@ -58,8 +58,8 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """Asserts that /health calls the directory offline, that its partition refuses requests, and
-    that the other partition is served."""
+    """Asserts that /health calls the device's directory offline, that the broker refuses requests
+    for the partition there, and that it serves the other partition."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
     assert broker.metric("skidway_broker_log_directories_offline") == 1

@@ -147,8 +147,8 @@ def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
-    """After the crash the member goes on in its generation, and the broker refuses other
-    generations and members."""
+    """After a crash of the broker, a group's member goes on in its generation, and the broker
+    refuses other generations and members."""
     own_broker.settings["group.initial.rebalance.delay.ms"] = 0
     own_broker.start()
     with RawClient(own_broker.port) as client:

@@ -233,8 +233,8 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 
 class Moving:
-    """The files and nodes that a killed command left. The test examines them and finishes the move
-    in its own process."""
+    """The files and ZooKeeper nodes that a killed command left. The test examines them and finishes
+    the move in its own process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}

@@ -172,8 +172,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> None:
-    """A crash right after a roll may tear the old segment: recovery cuts it, and deletes the empty
-    new one."""
+    """A crash right after a roll may tear the old segment's last batch: recovery cuts this batch
+    off, and deletes the empty new segment."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     data = (tmp_path / FIRST).read_bytes()
@@ -186,8 +186,8 @@ def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: int) -> None:
-    """If a crash lost batches that were never flushed, the log ends before them, and the new, empty
-    segment is deleted."""
+    """If a crash right after a roll lost batches that were never flushed, the log ends before them,
+    and the empty segment that the roll began is deleted."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, [0, *ends(tmp_path / FIRST)][3 - lost])
@@ -201,7 +201,7 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
     """If batches before the recovery point are lost, recovery calls the log damaged and changes
-    nothing."""
+    nothing, even if an empty segment follows."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
@@ -280,8 +280,8 @@ def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", [5, 500, 1500])
 def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: int) -> None:
-    """A flush of the new segment includes the old segment's end. If that end is missing, nothing in
-    the new segment was flushed: the whole new segment is set aside."""
+    """After a roll, the first flush of the new segment includes the old segment's end. If that end
+    is missing, nothing in the new segment was flushed: the whole new segment is set aside."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -304,8 +304,9 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """A segment that ends between two batches, with data after it, is damage: it looks as if a
-    segment after it had been deleted, and the deleted segment may have been flushed."""
+    """If a segment ends before the base offset of the next one, between two batches, the log is
+    damaged: it looks as if a segment between these two had been deleted, and the deleted segment
+    may have been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -540,7 +541,7 @@ def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
 
 UNCOVERED = [*range(8), 16]
 """The positions in a batch that its CRC does not cover: base offset and magic. (The CRC does not
-cover the leader epoch either, but recovery accepts a raised one.)"""
+cover the leader epoch either, but recovery accepts an epoch that has risen.)"""
 
 
 @promise("4 recovery")

@@ -65,7 +65,7 @@ class Cluster:
         return name
 
     def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
-        """Publishes the announcement of a file of AGENT."""
+        """Publishes the announcement that maps a file id of AGENT to a host and a path."""
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
@@ -115,7 +115,8 @@ class Cluster:
                 client.pause(0.05)
 
     def deltas(self, producer: str) -> list[Delta]:
-        """The deltas that an output published, in the order of their publication."""
+        """The deltas (messages of counts) that loads into an output published, in the order of
+        their publication."""
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
@@ -133,7 +134,7 @@ class SharedSpark:
         self._session: Any = None
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """The output and the exit status of the command."""
+        """Runs the command. Returns its output and its exit status."""
         out, err = io.StringIO(), io.StringIO()
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:
@@ -264,7 +265,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
 
 @pytest.fixture
 def loading(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> Loading:
-    """A new topic whose two files are announced, and an empty output."""
+    """A new topic, announcements of its files 1 and 2, and an empty output."""
     topic = cluster.topic()
     for file in (1, 2):
         cluster.announce(topic, file)

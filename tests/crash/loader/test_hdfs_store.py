@@ -1,4 +1,5 @@
-"""The contract of every store holds for HDFS, on a real NameNode and DataNode."""
+"""HDFS, with a real NameNode and DataNode, keeps the contract that every store keeps
+(support.store_contract)."""
 
 from __future__ import annotations
 

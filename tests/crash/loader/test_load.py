@@ -34,8 +34,8 @@ def fill(loading: Loading, first: int, count: int) -> None:
 
 
 def test_load_by_load(loading: Loading) -> None:
-    """Each load takes what the load before it did not take. Repeats become no rows, and counts are
-    published. A run without anything new succeeds and writes nothing."""
+    """Each load takes the records that no earlier load took. Repeats become no rows, and the loader
+    publishes its counts. A run without anything new succeeds and writes nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -88,9 +88,9 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The loader commits the end offsets of the newest manifest as the offsets of its consumer
-    group. If a topic's retention.hold names this group, expired records are kept until they are
-    loaded, and are deleted then."""
+    """The loader commits the end offsets of the newest manifest (the file that makes a load valid)
+    as the offsets of its consumer group. If a topic's retention.hold names this group, expired
+    records are kept until they are loaded, and are deleted then."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -148,8 +148,8 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
-    """If two loaders run at once, one of them wins each load; both succeed, and every row exists
-    once."""
+    """If two loaders run at once, only one of them commits each load; both succeed, and every row
+    exists once."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
@@ -181,8 +181,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """If a file is not announced yet, its records wait for the announcement; no record is lost or
-    doubled."""
+    """If no announcement has named a file's host and path yet, the file's records wait for the
+    announcement; no record is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -198,8 +198,8 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """After announce.wait the waiting records go to the rejects, with their bytes and origin, and
-    are counted."""
+    """If a file is still not announced after `announce.wait.ms`, its records go to the rejects,
+    with their bytes and origin, and are counted."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -292,9 +292,9 @@ def test_an_output_that_was_removed_is_counted_anew(
 @promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
-    """The manifest describes the last batch that was loaded from each partition. If the broker has
-    a different batch at the same offsets, the loader reports the partition and loads none of its
-    records. The loader still loads the other partition."""
+    """The manifest of a load describes the last batch that was loaded from each partition. If the
+    broker has a different batch at the same offsets, the loader reports the partition and loads
+    none of its records. The loader still loads the other partition."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")

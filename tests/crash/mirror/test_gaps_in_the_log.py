@@ -1,5 +1,5 @@
-"""After a crash a mirror's log is recovered whole if each of its holes is a named gap; otherwise
-the partition stops."""
+"""After a crash a mirror's log is recovered whole if each hole in its offsets is a named gap (one
+that the topic config `mirror.gaps` lists); otherwise the partition stops."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """If the mirror is killed after it wrote batches after a gap within a segment, its log goes on
-    after the last batch."""
+    """If a mirror that has written batches on both sides of a gap in one segment is killed, its log
+    goes on after the last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)

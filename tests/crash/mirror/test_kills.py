@@ -23,8 +23,8 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
 def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
-    """If mirror, source or both are killed with kill -9 again and again, no record is lost, doubled
-    or moved."""
+    """If mirror, source or both are killed with kill -9 again and again, no record is lost, is
+    doubled or gets another offset."""
     clusters.source.create("logs", 2, segment_bytes="4096")
     for _ in range(4):
         clusters.source.produce("logs", 15)
@@ -66,8 +66,8 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
-    """The mirror never mixes two topics: batches that its sockets still hold belong to the old
-    topic, and later batches belong to the new topic."""
+    """The mirror never mixes a topic with a new topic of the same name: batches that the mirror's
+    sockets still hold belong to the old topic, and later batches belong to the new topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)
     clusters.mirrored("logs")

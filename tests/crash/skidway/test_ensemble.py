@@ -83,7 +83,8 @@ def addresses(members: dict[int, Member]) -> str:
 
 
 def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
-    """When the leader of three servers is killed, another one takes over, and no write is lost."""
+    """When the leader of three servers is killed, another server takes over, and no write is
+    lost."""
     with three(tmp_path) as members:
         modes = {member.mode(): member for member in members.values()}
         assert set(modes) == {"leader", "follower"}

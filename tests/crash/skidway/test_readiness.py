@@ -26,8 +26,8 @@ def manager(tmp_path: Path) -> Iterator[ServiceManager]:
 
 
 def started(program: Program, manager: ServiceManager) -> Program:
-    """Starts the same command under the manager, and waits until the program says that it is
-    ready."""
+    """Starts the program's command under the service manager, and waits until the program says that
+    it is ready."""
     made = Program(program.command, program.log, env=manager.environment).start()
     try:
         assert manager.next()["READY"] == "1"

@@ -1,6 +1,7 @@
-"""Runs on an application host: requests /NAME/1, /NAME/2 ... from nginx until SIGTERM.
+"""Runs on an application host: requests /NAME/1, /NAME/2 ... from nginx until SIGTERM. NAME is the
+only argument.
 
-Writes the last number to /var/tmp/press.last.
+At its end it writes the number of the last answered request to /var/tmp/press.last.
 """
 
 import http.client

@@ -1,5 +1,5 @@
-"""Mutants of the agent, except for its files: what it promises, sends, acknowledges, counts and
-publishes."""
+"""Mutants of the agent, except for how it handles files: what it notes in intents (before it sends
+lines), sends, acknowledges, counts and publishes."""
 
 from mutants.mutant import Mutant
 

@@ -1,5 +1,5 @@
-"""Mutants of the broker around its logs: network, produce and fetch, parked requests,
-retention.hold, ids."""
+"""Mutants of the broker around its logs: network, produce and fetch, parked requests (those that
+wait for data), retention.hold, ids."""
 
 from mutants.mutant import Mutant
 
@@ -232,7 +232,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if not 0 <= length < self._limit_bytes:\n",
         (f"{_INBOUND}::test_a_frame_at_the_limit_is_taken_and_one_above_not",),
     ),
-    # answers that are kept
+    # encoded answers that are kept for later requests
     Mutant(
         "answers outlive the picture that they were made from",
         "broker/kept_answers.py",
