@@ -1,8 +1,8 @@
 """`make explore`: the random tests with new seeds, round after round, until the time is over.
 
-A round runs every test with the mark `random` once, with the number of the round; numbers begin at
-SEED. For each failure the program prints a command that replays the failure. The exit status is 1
-after a failure.
+A round runs every test with the mark `random` once, and gives the test the number of the round. The
+first round has the number SEED. For each failure the program prints a command that replays the
+failure. The exit status is 1 after a failure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""Numbers of rounds are lower than this bound, so that a test's seeds stay below 2^41."""
+"""The number of the first round is drawn below this bound, so that a test's seeds stay below
+2^41."""
 GRACE_S = 600.0
 """A round that began in time may go on for this many seconds after the time is over."""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses after tests have run
@@ -88,9 +89,9 @@ def _faults(case: ET.Element) -> Iterator[ET.Element]:
 
 
 def _id(case: ET.Element) -> str:
-    """The id of a test. It is made from the report's `classname`: folders, file and classes.
+    """The id of a test, made from the report's `classname`, which names folders, file and classes.
 
-    (The report's `file` cannot be used: it may be a file of Hypothesis.)
+    (The report's `file` cannot be used, because it may name a file of Hypothesis.)
     """
     parts = case.get("classname", "").split(".")
     at = next(i for i in range(1, len(parts) + 1) if Path(*parts[:i]).with_suffix(".py").is_file())

@@ -1,9 +1,10 @@
 """A file system in user space over a folder. Its operations fail with EIO when a test says so.
 
-A test mounts it (which needs root and /dev/fuse) and puts a log directory on it. A program gets
-the errors as from a faulty device: they come from the system call, through the page cache, at the
-moment that the kernel chooses. Every operation that reaches the "device" is noted, so that a test
-sees what was tried again. The process that serves the file system is support.failing_device.
+A test mounts the file system (which needs root and /dev/fuse) and puts a log directory on it. A
+program gets the errors as from a faulty device: a system call returns the error, after the
+operation has gone through the page cache, at the moment that the kernel chooses. Every operation
+that reaches the "device" is noted, so that a test sees which operations the program has tried
+again. The process that serves the file system is support.failing_device.
 """
 
 from __future__ import annotations

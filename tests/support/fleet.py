@@ -38,8 +38,8 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """The version with which the story begins. Hosts that an earlier run has kept already have
-        a version."""
+        """The version that the hosts already have, if an earlier run has kept them; otherwise an
+        empty text."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 
@@ -79,8 +79,8 @@ class Fleet:
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
     def wait_for_verdict(self) -> str:
-        """Waits until the audit proves that all lines that the application hosts wrote before this
-        call have arrived. Returns the time of the call."""
+        """Waits until the audit proves that the lines of the application hosts have arrived: all
+        lines that were written before this call. Returns the time of the call."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(
@@ -94,8 +94,8 @@ class Fleet:
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
-        """The rows of the output: values by topic and host, in the order that they have in the log
-        files."""
+        """The rows of the output: values by topic and host. The values are in the order of the log
+        files' lines."""
         python = "/opt/skidway/current/loader/bin/python"
         script = (SCRIPTS / "rows.py").read_text()
         found: dict[str, dict[str, list[str]]] = json.loads(
@@ -114,7 +114,7 @@ class Fleet:
             )
 
     def stop_press(self) -> dict[str, int]:
-        """Stops the requests. Returns the last number of each host."""
+        """Stops the requests. Returns the number of each host's last request."""
         for host in self.applications:
             host.run(f"systemctl stop {PRESS}")
         return {h.name: int(h.read("cat /var/tmp/press.last")) for h in self.applications}
@@ -133,7 +133,7 @@ def make_versions() -> None:
 
 
 def break_agent(version: str) -> None:
-    """Replaces the agent in the wheels of a version by one that cannot run."""
+    """Replaces the agent in the wheels of a version by an agent that cannot run."""
     folder = WHEELS / version
     wheel = next(folder.glob("skidway-*.whl"))
     before = hashlib.sha256(wheel.read_bytes()).hexdigest()

@@ -1,9 +1,9 @@
 """The fleet of the story: two application hosts, and one server host for all servers.
 
 The intervals are short, so that a verdict takes seconds and not minutes: buckets of 5 s, a seal
-every second, and a lateness that is just longer than a line needs from log to row on this machine.
-With the defaults (buckets of 60 s, seals every 10 s, lateness of 120 s) every wait for a verdict
-would be about four minutes.
+every second, and a lateness that is just longer than the time in which a line gets from its log
+file to its row on this machine. With the defaults (buckets of 60 s, seals every 10 s, lateness of
+120 s) every wait for a verdict would be about four minutes.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
 
 
 def pressed_once(fleet: Fleet, name: str, last: Mapping[str, int]) -> None:
-    """Asserts that each numbered request with this name is exactly one row. last: the last number
-    of each host."""
+    """Asserts that each numbered request with this name is exactly one row. last: the number of
+    each host's last request."""
     rows = fleet.rows()["nginx"]
     for host in fleet.applications:
         assert _numbers(rows[host.name], name) == list(range(1, last[host.name] + 1))

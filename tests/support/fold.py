@@ -1,8 +1,8 @@
 """From messages to evidence in memory: what the ledger does in SQLite, written a second time in
 plain Python.
 
-This module defines the right evidence. Tests compare the ledger with this module. Models judge with
-this module, because for a few messages it is faster than the ledger.
+This module defines the right evidence. Tests compare the ledger with this module. Models use this
+module to judge, because for a few messages this module is faster than the ledger.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class Fold:
             self.apply(message)
 
     def apply(self, message: Message, where: Heard | None = None) -> None:
-        """Takes one message, for the first time or again. where: its place in the audit topic, if
-        known."""
+        """Takes one message, for the first time or again. where: the message's place in the audit
+        topic, if known."""
         hear(self._hearings, message, where)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms
@@ -206,7 +206,7 @@ def _add(
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
     """Adds one message. counted=False says that another message of the same sender and number was
-    added before. Then this message adds only the buckets that it names, and no counts."""
+    added before. In that case this message adds only the buckets that it names, and no counts."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

@@ -1,11 +1,12 @@
 """What tests need from Node, Go and Debian: tools and stock clients.
 
 The clients are made once, in .cache/peers.
-`python tests/support/foreign.py` (which `make foreign` runs first) makes what is missing; the
-fixtures only look for it. The program installs npm, Go, kcat, libfuse and strace with apt-get if it
-runs as root; otherwise it prints a sentence that asks for them. Node itself comes from npm, so the
-machine's Node may be older. If the machine's Go is old, the program fetches the toolchain that
-go.mod names, as a module.
+`python tests/support/foreign.py` (which `make foreign` runs first) makes the clients and tools that
+are missing; the fixtures only look for them. If the program runs as root, it installs npm, Go,
+kcat, libfuse and strace with apt-get; otherwise it prints a sentence that asks for these packages.
+The clients run on a Node that npm installs, so the machine's own Node may be too old for them. If
+the machine's Go is old, the program makes Go fetch the toolchain that go.mod names; the toolchain
+comes as a Go module.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NODE, FRANZ_GO = "node", "franz-go"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
 """The machine's architecture as npm and as Go name it."""
 FETCHES_TOOLCHAINS = (1, 21)
-"""The first version of Go that by itself fetches the toolchain that a go.mod names."""
+"""From this version on, Go reads in go.mod which toolchain is needed, and fetches it by itself."""
 
 
 def node_driver(name: str) -> list[str]:
@@ -94,8 +95,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """The root folder of the Go version that go.mod names. This program makes Go download it as a
-    module; a newer Go does the same without being asked."""
+    """The root folder of the Go version that go.mod names. This function makes an old Go download
+    that version as a module; a newer Go downloads it by itself."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"

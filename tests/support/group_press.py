@@ -20,8 +20,8 @@ _LENGTH = struct.Struct(">i")
 
 
 class CommittingGroups:
-    """One connection for each group. A simple consumer of the group commits offsets of all
-    partitions of a topic over this connection."""
+    """One connection for each group. Over this connection, a simple consumer of the group commits
+    an offset for every partition of a topic."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]

@@ -1,4 +1,5 @@
-"""Hosted partitions without an event loop: the test moves time, disk worker and timers."""
+"""Hosted partitions without an event loop: the test itself advances the clock, ends the disk
+worker's jobs and runs the timers."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from support.clock import ManualClock
 
 
 class HeldWorker:
-    """A disk worker that does its work, or fails it, when the test says so."""
+    """A disk worker that holds each job until the test lets the job succeed or fail."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []

@@ -1,18 +1,19 @@
 """Real hosts for a test: each runs systemd as PID 1, has its own address, and is reached by ssh.
 
-Each host has Debian's root (support.debian) under an overlay of its own (or a copy, if the file
-system has no overlays), and is booted by systemd-nspawn. A bridge inside one network namespace
-connects all hosts. This namespace is also the control node. So no address or interface of the
-machine changes, two runs cannot reach each other, and no host has a way to the internet.
+systemd-nspawn boots each host. The host's root is an overlay of its own on the Debian root of
+support.debian; if the file system has no overlays, the host's root is a copy of that Debian root. A
+bridge inside one network namespace connects all hosts. This namespace is also the control node. So
+no address or interface of the machine changes, two runs cannot reach each other, and no host has a
+way to the internet.
 
 No process or mount outlives the run. One process holds the network namespace, and the mounts are in
-the mount namespace of each host's own process. All these processes die with the test runner; if
-the runner is killed, the kernel kills them. Then a folder and empty cgroups remain, which the next
-run removes.
-A run that is still alive holds a lock on its folder.
+the mount namespace of each host's own process. All these processes die with the test runner; if the
+runner is killed, the kernel kills them. A runner that is killed leaves a folder and empty cgroups,
+which the next run removes. A run that is still alive holds a lock on its folder.
 
-`python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted. It
-prints a folder; tests that find this folder in SKIDWAY_HOSTS use these hosts instead of their own.
+`python -m support.hosts app1 app2 server` boots hosts, and keeps them until this command is
+interrupted. The command prints a folder; tests that find this folder in SKIDWAY_HOSTS use these
+hosts instead of their own.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ NSPAWN = (
 
 
 class Host:
-    """One host of a test run. Its method `run` runs a command there by ssh, with sudo as root."""
+    """One host of a test run. The method `run` runs a command on the host: by ssh, and as root by
+    sudo."""
 
     def __init__(self, run: Run, name: str, number: int) -> None:
         self._run, self.name, self.address = run, name, f"{NETWORK}.{number}"
@@ -119,8 +121,8 @@ class Host:
         within_s: float = 60.0,
         given: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a shell command as root. Raises AssertionError with the command's output if it
-        fails."""
+        """Runs a shell command as root. If the command fails, raises AssertionError with the
+        command's output."""
         ssh = ["ssh", "-F", str(self._run.ssh_config), self.name, "sudo", "-n", "sh", "-c"]
         done = subprocess.run(
             self._run.inside([*ssh, shlex.quote(command)]),
@@ -142,8 +144,8 @@ class Host:
         return self.run(command, **options).stdout.strip()  # type: ignore[arg-type]
 
     def prepare(self, names: Mapping[str, str], key: str) -> None:
-        """Makes the host's files, as an overlay on Debian's root or a copy of it, and gives them
-        the host's identity."""
+        """Makes the host's root, which is an overlay on Debian's root or a copy of Debian's root.
+        Writes the files that give the host its name, address and key."""
         root, upper = self.folder / "root", self.folder / "upper"
         for path in (root, upper, self.folder / "work"):
             path.mkdir(parents=True)
@@ -304,8 +306,8 @@ def _overlay(folder: Path) -> str:
 
 
 def _overlays(folder: Path) -> bool:
-    """Whether an overlay can have its upper layer on this file system (the mounts of this check are
-    private)."""
+    """Whether the file system of `folder` can hold the upper layer of an overlay. The check mounts
+    an overlay that only the check's own process sees."""
     tried = ["unshare", "--mount", "sh", "-c", _overlay(folder)]
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 

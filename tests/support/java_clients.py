@@ -1,6 +1,6 @@
-"""Kafka's unmodified Java clients, called from Python: one JVM, whose objects Py4J makes reachable.
+"""Kafka's unmodified Java clients, called from Python: Py4J gives access to the objects of one JVM.
 
-Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. A test calls the
+Py4J comes with pyspark. The tests compile no Java, so a Java runtime suffices. A test calls the
 classes that a Java program would call: `KafkaProducer`, `KafkaConsumer`, `Admin`.
 """
 
@@ -27,7 +27,7 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 class JavaFailed(Exception):
     """A Java call threw an exception. `name` is the simple name of the exception. If a future
-    failed, `name` and the message are those of the cause."""
+    failed, `name` and the message belong to the exception that made the future fail."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -59,7 +59,8 @@ class JavaClients:
         self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
         printed = PRINTED_PORT.search(self.program.output())
         assert printed is not None
-        # With memory management, finalizers would talk to the JVM whenever Python collects garbage.
+        # With Py4J's memory management, Python's garbage collector would send a command to the JVM
+        # for each collected object.
         where = GatewayParameters(
             port=int(printed[1]), auto_convert=True, enable_memory_management=False
         )

@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running
 
 
 def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]:
-    """A Java command line with Kafka's jars, to which the caller adds the main class."""
+    """The beginning of a Java command line, with Kafka's jars. The caller adds the main class."""
     return [
         jvm.command(),
         f"-Xms{heap_mb}m",
@@ -99,8 +99,8 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        # No log says when Kafka is ready, because the jars have no binding of slf4j. But Kafka is
-        # ready once its port is open, because it opens the port last.
+        # No log says when Kafka is ready, because the jars have no binding of slf4j. But Kafka
+        # opens its port last, so Kafka is ready as soon as the port is open.
         return self._place.accepts(self.port)
 
 

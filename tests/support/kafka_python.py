@@ -51,14 +51,14 @@ def _codec(name: str) -> StructField:
 
 
 def version_range(text: str | None) -> tuple[int, int] | None:
-    """The first and last version that a text like "3+" or "3-5" in a definition means; None if it
-    means no version."""
+    """The first and last version that a text in a definition means, such as "3+" or "3-5". None if
+    the text means no version."""
     found: tuple[int, int] | None = BaseField.parse_versions(text)
     return found
 
 
 def name_and_retriable(code: int) -> tuple[str, bool]:
-    """The name of an error code, and whether kafka-python tries again after it. Raises KeyError if
-    kafka-python does not know the code."""
+    """The name of an error code, and whether kafka-python repeats a request that failed with this
+    code. Raises KeyError if kafka-python does not know the code."""
     error = kafka_errors[code]
     return error.message, bool(error.retriable)

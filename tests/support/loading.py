@@ -1,4 +1,5 @@
-"""Topics in memory for tests of the loader: records, batches, a registry, and loads of them."""
+"""Topics in memory for tests of the loader: records, batches, a registry, and loads of such
+topics."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Record:
-    """One record. value: the record's bytes. If it is None, the record has a datum of SCHEMA with
-    the text `line`."""
+    """One record. value: the record's bytes. If `value` is None, the record has a datum of SCHEMA
+    with the text `line`."""
 
     agent: int = 7
     file: int = 1
@@ -82,7 +83,8 @@ def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
 
 
 def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> list[memoryview]:
-    """The batches of a partition whose first offset is `base`."""
+    """The batches that hold these records in a partition. The first batch begins at the offset
+    `base`."""
     return [
         one_batch(records[at : at + batch_records], base + at)
         for at in range(0, len(records), batch_records)
@@ -140,7 +142,7 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """The announced files: all files of agent 7, and others only if a test adds them."""
+    """The announced files: all files of agent 7, and the files of other agents that a test adds."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:

@@ -1,4 +1,4 @@
-"""The health of programs on hosts, as their /health shows it."""
+"""The health of programs on hosts, as each program's /health shows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except urllib.error.HTTPError as answer:
 
 
 def health(host: Host, program: str) -> dict[str, object]:
-    """The document of /health, whatever its status; empty if nobody answers."""
+    """The document of /health, whatever status the answer has; empty if nobody answers."""
     url = f"http://127.0.0.1:{HEALTH_PORTS[program]}/health"
     said = host.run(f"python3 - {url}", given=_ASK, check=False)
     found: dict[str, object] = json.loads(said.stdout) if said.returncode == 0 else {}

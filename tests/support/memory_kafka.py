@@ -1,4 +1,4 @@
-"""A Kafka cluster in memory. It has those methods of the client that readers and writers call.
+"""A Kafka cluster in memory. Its classes have the client's methods that readers and writers call.
 
 Nothing waits and nothing is lost unless a test says so. `refusals` are the errors with which the
 next batches are refused. `MemoryLog.expire` drops the beginning of a log.

@@ -1,6 +1,6 @@
 """Runs of the loader in one process, with topic, audit topic, output and Spark in memory.
 
-All code in between is that of production: begin, plan, tasks, join, commit, publish.
+All steps of a load run the code of production: begin, plan, tasks, join, commit, publish.
 """
 
 from __future__ import annotations

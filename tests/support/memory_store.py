@@ -16,8 +16,9 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. lose_answer: unless it is None, the next creation gets no answer. True: the
-    file is created all the same. False: it is not created."""
+    """Files by path. lose_answer: True or False says that the next creation gets no answer. With
+    True the store creates the file all the same; with False the store does not create the file.
+    None: the creation is answered."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

@@ -1,9 +1,9 @@
-"""A ZooKeeper in memory, and clients of it that disconnect, are late and lose their sessions.
+"""A ZooKeeper in memory, and its clients, which disconnect, are late and lose their sessions.
 
 It keeps the promises of a real ZooKeeper: transactions are atomic, ephemeral nodes disappear with
 their session, a session ends when its client was silent for the session's time-out, and watches
-fire once. A `hook` is called around each request: what a test does in it happens while the client
-waits for the answer.
+fire once. Each request calls a client's `hook`, so what a test does in the hook happens while the
+client waits for the answer.
 """
 
 from __future__ import annotations
@@ -189,8 +189,8 @@ class MemoryCoordinator:
             self.server.forget_watches(self.session)
 
     def connect_again(self) -> None:
-        """Restores the connection. If the session has ended meanwhile, the client notices it
-        now."""
+        """Restores the connection. If the session ended while there was no connection, the client
+        notices the end of the session in this call."""
         if self.state is not SessionState.CONNECTED:
             self._notice_end()
             if self.session in self.server.heard_at:

@@ -16,7 +16,8 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Sha
 
 
 def _messages(suffix: str) -> dict[ApiKey, Any]:
-    """The message class of each API. Its module and the class have the API's name."""
+    """The message class of each API. The API's name gives the names of the class and of the class's
+    module."""
     found = {}
     for key in ApiKey:
         module = import_module(f"skidway.kafka.protocol.{key.name.lower()}")

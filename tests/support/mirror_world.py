@@ -1,8 +1,9 @@
 """A source cluster in memory, a network that loses and delays messages, and the real MirrorSource.
 
-All decisions are real: source, rounds, followers, the fetcher's positions, and the logs (in files).
-The source's brokers, the wire, ZooKeeper and the disk's refusals are simulated. Nothing happens
-unless a test makes it happen; `settle` lets everything arrive until nothing is left to do.
+Everything that makes decisions is the real code: source, rounds, followers, the fetcher's
+positions, and the logs (in files). The source's brokers, the wire, ZooKeeper and the disk's
+refusals are simulated. Nothing happens unless a test makes it happen; `settle` lets everything
+arrive until nothing is left to do.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class SourceLog:
         self.end = base + count
 
     def expire(self, offset: int) -> None:
-        """Moves the log start to an offset, and drops the batches that lie completely before it."""
+        """Moves the log start to an offset, and drops the batches that lie completely before the
+        offset."""
         self.start = max(self.start, offset)
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
@@ -316,7 +318,7 @@ def _part(
 
 
 class WireClient:
-    """A `LoopClient` with the real fetcher, and a simulated wire instead of sockets; it implements
+    """A `LoopClient` with the real fetcher, and a simulated wire instead of sockets. Implements
     SourceClient."""
 
     def __init__(self, world: MirrorWorld) -> None:
@@ -543,8 +545,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn: writes what was appended. An error that may pass is not raised, because
-        the log itself handles it."""
+        """Ends a turn: writes what was appended. An error that may go away by itself is not raised,
+        because the log handles such an error."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:

@@ -21,7 +21,8 @@ SOURCE, HERE = "dc1", "offline"
 
 
 def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
-    """A batch whose records nobody reads, because a mirror copies only its bytes."""
+    """A batch whose records nobody reads: a mirror copies the batch's bytes and does not look at
+    the records."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
     return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
@@ -111,14 +112,15 @@ class Cluster(SkidwayBroker):
         return dict(status)
 
     def caught_up(self) -> bool:
-        """Whether this cluster has copied everything from the source, as far as it knows."""
+        """Whether the mirror says that it has copied everything from the source."""
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]
 
 
 class Pair:
-    """Two clusters: dc1, and offline, which mirrors dc1."""
+    """The two clusters `source` (dc1) and `here` (offline). The second cluster mirrors the
+    first."""
 
     def __init__(
         self, folder: Path, zookeeper: str, *, source: Mapping[str, object] | None = None,
@@ -143,7 +145,7 @@ class Pair:
         eventually(done, what=f"{topic} mirrored: {self.here.mirror()}")
 
     def same(self, topic: str, partitions: int = 1) -> None:
-        """Asserts that both logs have the same bytes."""
+        """Asserts that the topic's logs have the same bytes in both clusters."""
         for number in range(partitions):
             theirs = self.source.log_bytes(topic, number)
             ours = self.here.log_bytes(f"{SOURCE}.{topic}", number)

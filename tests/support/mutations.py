@@ -63,7 +63,8 @@ def mutated(frame: bytes, chance: random.Random) -> bytes:
 
 
 def cut_everywhere(frame: bytes) -> Iterator[bytes]:
-    """Yields the frame cut off at each byte after its head, each with a corrected length field."""
+    """Cuts the frame off at each byte after its head. Yields each of these shorter frames, with a
+    corrected length field."""
     for end in range(_HEAD, len(frame)):
         yield framed(frame[4:end])
 

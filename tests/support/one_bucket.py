@@ -1,5 +1,4 @@
-"""A bucket that all tiers counted alike and that is sealed. Tests of the judgement start with
-it."""
+"""A sealed bucket that all tiers counted alike. Tests of the judgement start with this bucket."""
 
 from __future__ import annotations
 
@@ -80,8 +79,8 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """The verdict if the collector took the seal `ahead` when its own clock said `taken_ms`,
-    whatever time the seal itself names."""
+    """The verdict if the collector's clock said `taken_ms` when the collector took the seal
+    `ahead`. The seal may name another time."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]
@@ -99,8 +98,8 @@ def verdict_of(source: Source, messages: list[Message], policy: Policy = POLICY)
 
 def made_again(*more: Message) -> list[Message]:
     """Messages about a topic that was deleted and created again. Two hosts reported on the old
-    topic. Only the first host has reported on the new topic, whose five records all tiers have
-    counted."""
+    topic. Only the first host has reported on the new topic. The new topic has five records, which
+    all tiers have counted."""
     ranges = (Range(AGAIN, 0, 0, 10),)
     return [
         seal(SECOND, 1, END - 1, 0),

@@ -1,9 +1,10 @@
 """Peers: the jars of Apache Kafka and HDFS, and kafka-python's own tests, fetched into
 .cache/peers.
 
-`python tests/support/peers.py` (which `make peers` runs) fetches what is missing; the fixtures only
-look for it. The program installs Maven with apt-get if it runs as root; otherwise it prints a
-sentence that asks for Maven. Maven runs on the same Java as Skidway, so no Java need be on PATH.
+`python tests/support/peers.py` (which `make peers` runs) fetches the peers that are missing; the
+fixtures only look for them. If the program runs as root, it installs Maven with apt-get; otherwise
+it prints a sentence that asks for Maven. Maven runs on the same Java as Skidway, so no Java need be
+on PATH.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that no test needs. Only one benchmark needs each of them, and fetches it."""
+"""Peers that no test needs. Each of these peers is needed by one benchmark only, which fetches the
+peer itself."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
 DEBIAN = Path("/usr/bin")
@@ -74,7 +76,7 @@ def fetch(peer: str, maven: str) -> None:
 
 def source(name: str) -> Path:
     """The folder with the sources of a Python distribution. Raises PeerMissing, which says how to
-    get them."""
+    get the sources."""
     if not is_complete(name):
         raise PeerMissing(f"the sources of {name} are not there: run `make peers`")
     return next(path for path in (CACHE / name).iterdir() if path.is_dir())
@@ -103,7 +105,7 @@ def fetch_source(name: str) -> None:
 
 
 def provide_maven() -> str:
-    """The path of Maven's command; root installs Maven with apt-get if it is missing. Raises
+    """The path of Maven's command. If Maven is missing, root installs it with apt-get. Raises
     SkidwayError if there is no Maven."""
     return provide("mvn", ["maven"], "Maven is needed for the jars of Apache Kafka and HDFS")
 

@@ -173,8 +173,7 @@ class Pipeline:
             return []  # the agent has not run yet
 
     def settled_bytes(self, folder: Path) -> int:
-        """The number of bytes in a folder's files that are acknowledged, rejected, lost or
-        uncertain."""
+        """How many bytes of a folder's files are acknowledged, rejected, lost or uncertain."""
         below = f"{folder}/"
         return sum(
             file["bytes"] - file["pending"]
@@ -183,8 +182,7 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """The number of bytes in a folder's files that are settled, or promised by a durable
-        intent."""
+        """How many bytes of a folder's files are settled, or promised by a durable intent."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(
@@ -248,7 +246,7 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """All committed rows of a topic of dc1, as they are found by a reader who looks only at the
+        """All committed rows of a topic of dc1. Reads them like a reader who looks only at the
         files in the directories."""
         name = f"{DATACENTER}.{topic}"
         tables = [
@@ -316,7 +314,7 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Appends a text, but does not remember its lines. The test itself must do that."""
+        """Appends a text, but does not remember its lines. The test itself must remember them."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)

@@ -20,8 +20,7 @@ ASKED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address, and the beginning of a command line that runs a command in the address's
-    network."""
+    """An address and its network. `enter` is put before a command to run it inside that network."""
 
     host: str = "127.0.0.1"
     enter: tuple[str, ...] = ()

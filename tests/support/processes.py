@@ -2,8 +2,8 @@
 
 A test waits until a port accepts connections or a URL answers 200, never for a fixed time alone.
 The program's output goes to a file; if the program does not become ready, the error shows the end
-of that file. Every process dies with the test run: its fixture stops it, or the kernel kills it if
-the runner is killed.
+of that file. Every process dies with the test run: its fixture stops the process, or if the runner
+is killed, the kernel kills the process.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ class Program:
             os.kill(self.pid, number)
 
     def stop(self, within_s: float = WITHIN_S) -> int:
-        """Sends SIGTERM, waits, and returns the exit status. A program that does not stop is
-        killed, and that is an error."""
+        """Sends SIGTERM, waits, and returns the exit status. If the program does not stop, kills
+        the program and raises NotReady."""
         if self._process is None:
             return 0
         self.signal(signal.SIGTERM)

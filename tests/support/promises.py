@@ -22,7 +22,8 @@ SECTIONS = {
     "clocks": "Clocks",
     "all": "All of it",
 }
-"""For each first word of a promise's name, the heading of the section that has the promise."""
+"""The heading of each section of docs/delivery.md, by the word with which the names of the
+section's promises begin."""
 
 PROMISES = {
     "1 agent id": "An agent's state is bound to its machine; ids are below 2^63.",

@@ -5,8 +5,8 @@ passes a request or an answer on, holds it back, or loses it together with its c
 can choose the frame that a fault hits:
 
     HOLD_REQUEST   client --x      broker      the request is on its way, the broker knows nothing
-    HOLD_ANSWER    client     x--  broker      the broker has done it, the client does not know yet
-    LOSE_ANSWER    client     //   broker      the broker has done it, then the connection is cut
+    HOLD_ANSWER    client     x--  broker      the request is done, the client does not know yet
+    LOSE_ANSWER    client     //   broker      the request is done, then the connection is cut
 
 All later frames of the same connection and direction wait behind a held frame, as in TCP.
 """
@@ -65,7 +65,8 @@ class Intervention:
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """Ends the fault. Held frames are passed on, late, even if their sender is dead by now."""
+        """Ends the fault. Held frames are passed on late, even if their sender has died in the
+        meantime."""
         self._end(passes=True)
 
     def drop(self) -> None:

@@ -1,10 +1,11 @@
-"""Random schedules and examples: which ones a test run tries, and how to repeat one of them.
+"""Random schedules and examples: how a test run chooses them, and how to repeat a failure.
 
 By default every run tries the same seeds and examples, because the seeds are written in the tests,
 and Hypothesis derives its examples from the code of a test. With `--short`, which `make test` uses,
-a run tries only a share of them. With `--hypothesis-seed N` a run tries others: Hypothesis starts
-from N, and the tests' own seeds are shifted by N times STRIDE. A test takes all its seeds from the
-fixture `seeds`, or a single seed from the parameter `seed`::
+a run tries only a share of these seeds and examples. A run with `--hypothesis-seed N` is an
+exploration and tries other seeds and examples: Hypothesis starts from N, and the tests' own seeds
+are shifted by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or a single seed
+from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -91,7 +92,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 def _explored(config: pytest.Config) -> int | None:
-    """The number of this exploration; None if this run is no exploration."""
+    """The N of --hypothesis-seed if this run is an exploration, else None."""
     given = config.getoption("--hypothesis-seed", default=None)
     return None if given is None else int(given)
 

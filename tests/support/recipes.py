@@ -1,8 +1,8 @@
 """The commands of docs/operations.md, word for word, and a root shell that runs them.
 
-Tests run the text of the guide itself. If a command changes in the guide, it also changes in the
-test, and if it is removed, the test gets a KeyError here. Only names are replaced by those of the
-test's hosts.
+Tests run the text of the guide itself. If a command of the guide changes, the test runs the changed
+command. If the command is removed, the test gets a KeyError here. Only the guide's host names are
+replaced, by the names of the test's hosts.
 """
 
 from __future__ import annotations

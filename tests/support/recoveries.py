@@ -91,8 +91,8 @@ class Recoveries:
     def say(
         self, host: Host, program: str, command: str, within_s: float = 300.0
     ) -> tuple[int, str]:
-        """The exit status and output of one command, successful or not, run as the program's
-        user."""
+        """Runs one command as the program's user. Returns the exit status and output, even if the
+        command fails."""
         words = f"/opt/skidway/current/{program}/bin/{command.strip()}"
         shell = f"cd /; sudo -u skidway-{program} {words} 2>&1"
         done = host.run(shell, check=False, within_s=within_s)
@@ -114,8 +114,8 @@ class Recoveries:
         return found
 
     def proven(self, *hosts: Host, tiers: str = "agent,broker,mirror", within_s: int = 240) -> None:
-        """Waits until the audit says that all lines that these hosts have written so far have
-        arrived."""
+        """Waits until the audit says that these hosts' lines have arrived: all lines that were
+        written before this call."""
         since = self.offline.read("date -u +%Y-%m-%dT%H:%M:%SZ")
         named = " ".join(f"--host {host.name}" for host in hosts or self.applications)
         words = f"skidway audit wait {named} --since {since} --tiers {tiers} --timeout-s {within_s}"
@@ -144,8 +144,8 @@ class Recoveries:
     # Lines
 
     def start_writing(self, *hosts: Host) -> None:
-        """Starts to write ten lines a second on each host. A line has the host's name and a number,
-        which continues from the lines in the log."""
+        """Starts to write ten lines a second on each host. Each line has the host's name and a
+        number. The first number is one more than the number of lines that the log already has."""
         for host in hosts or self.applications:
             loop = (
                 f"n=$(wc -l <{LINES}); while sleep 0.1; do n=$((n+1)); "

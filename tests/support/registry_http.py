@@ -61,8 +61,8 @@ class Registry:
         return document
 
     def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
-        """The status and error code of an answer. Asserts that it is an error in the form that
-        clients expect."""
+        """The status and error code of an answer. Asserts that the answer is an error in the form
+        that clients expect."""
         status, document = self.ask(method, path, body)
         assert set(document) == {"error_code", "message"}
         assert isinstance(document["message"], str)

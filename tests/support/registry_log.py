@@ -19,8 +19,10 @@ class SharedLog:
 class MemoryLog:
     """The connection of one registry to the log. lose: how each of the next creations fails.
 
-    "before": the request never arrives. "after": it arrives, and its answer is lost. meanwhile: the
-    functions to call before the next creation; a test does in them what another registry would do.
+    "before": the request never arrives. "after": the request arrives, and its answer is lost.
+    "twice": the entry is created, but the answer says that another one had the number.
+    meanwhile: functions that are called before the next creation. In these functions a test does
+    what another registry would do.
     """
 
     def __init__(self, shared: SharedLog) -> None:

@@ -52,7 +52,7 @@ class Model:
     highest: dict[str, int] = field(default_factory=dict)
     schemas: dict[int, Schema] = field(default_factory=dict)
     ids: dict[Schema, int] = field(default_factory=dict)
-    """The id of each schema. If a schema has several ids, the one that was written last."""
+    """The id of each schema. If a schema has several ids, this is the id that was written last."""
     modes: dict[str, str] = field(default_factory=dict)
 
     def register(self, subject: str, schema: Schema) -> int:

@@ -1,5 +1,5 @@
-"""The fleet for those tasks of the guide that follow the installation: its hosts, its control
-node, and methods for tests."""
+"""The fleet for the guide's tasks that follow the installation: the fleet's hosts, a control node,
+and methods for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITER = "writer.service"
 
 
 class SecondDay:
-    """Hosts with one server of each kind; tests add more through the inventory."""
+    """Hosts with one server of each kind; tests add more servers through the inventory."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -35,14 +35,14 @@ class SecondDay:
 
     def pipe(self, commands: str) -> None:
         """Runs commands on the control node, which has ssh access to the hosts. Raises
-        AssertionError if they fail."""
+        AssertionError if the commands fail."""
         ours = commands.replace("ssh ", f"ssh -F {self.run.ssh_config} ")
         shell = self.run.inside(["bash", "-e", "-o", "pipefail", "-c", ours])
         done = subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
 
     def health(self, host: Host, program: str) -> dict[str, object]:
-        """The document of /health, whatever its status; empty if nobody answers."""
+        """The document of /health, whatever status the answer has; empty if nobody answers."""
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:

@@ -55,8 +55,8 @@ def main(arguments: list[str]) -> int:
 
 
 def sentences(file: Path) -> Iterator[Sentence]:
-    """The sentences of a program's docstrings and comments, or those of a document except its
-    tables and code."""
+    """The sentences of a Python file's docstrings and comments, or the sentences of a document
+    outside its tables and code."""
     name, text = str(file.relative_to(ROOT)), file.read_text()
     for line, where, passage in _of_document(text) if file.suffix == ".md" else _of_code(text):
         for part in _END.split(_without_figures(passage)):
@@ -74,7 +74,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
                 case ast.Assign() | ast.AnnAssign():
-                    above = inner.lineno  # a string below it describes it
+                    above = inner.lineno  # a string below this line describes the name
     for first, comment in _comments(text):
         at_the_end = not lines[first - 1].lstrip().startswith("#")
         line = first - 1 if at_the_end else first + comment.count("\n")
@@ -82,7 +82,8 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Each comment with its first line. Consecutive lines of comments are one comment."""
+    """Each comment with the number of its first line. Consecutive lines of comments are one
+    comment."""
     first, gathered = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT or token.string.startswith("#!"):

@@ -30,7 +30,7 @@ class ServiceManager:
         return dict(line.split("=", 1) for line in text.split("\n"))
 
     def wait_for(self, name: str, within_s: float = 120.0) -> dict[str, str]:
-        """The first message with this assignment."""
+        """The first message that assigns a value to `name`."""
         deadline = time.monotonic() + within_s
         while True:
             message = self.next(max(deadline - time.monotonic(), 0.001))

@@ -29,8 +29,8 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A noted seal. It is sent once deltas have counted all lines that it vouches for. written: the
-    newest line that the seal vouches for."""
+    """A noted seal. The agent sends the seal as soon as deltas have counted all lines for which the
+    seal vouches. written: the newest of these lines."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -77,7 +77,8 @@ class SiteAgent:
         return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
 
     def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
-        """Reads a line and sends it, once or twice. The broker acknowledges it at once."""
+        """Reads a line and sends it, once or twice. The broker acknowledges the line
+        immediately."""
         index, seen, now = self.position[name], self.seen[name], self.current(name)
         line, file = self.lines[name][index], self.ids[name]
         record = record_of(line, file, index * LENGTH)
@@ -133,7 +134,7 @@ class SiteAgent:
             self.seal_if_passed(now_ms)
 
     def seal_if_passed(self, now_ms: int) -> None:
-        """Sends the noted seal once deltas have counted all lines up to the noted sizes."""
+        """Sends the noted seal if deltas have counted all lines up to the noted sizes."""
         noted = self.noted
         if noted is None or any(self.checkpoint[x] < size for x, size in noted.sizes.items()):
             return

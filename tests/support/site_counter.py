@@ -25,8 +25,8 @@ PartitionId = tuple[Source, int]
 
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
-    """Copies some more records of a partition to the mirror. First it leaves out `skipped` offsets,
-    which the mirror loses, and all offsets that have expired at the source."""
+    """Copies some more records of a partition to the mirror. Before these records, the mirror loses
+    `skipped` offsets, and also all offsets that have expired at the source."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -93,8 +93,8 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If it is another topic than before, commits what
-        was counted of the old topic first."""
+        """Looks up which topic has the name now. If the name belongs to another topic than before,
+        first commits what was counted of the old topic."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)

@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: a function that is given the rows of all topics of a run, and
-    returns them as the loader writes them."""
+    """Loads from the mirrors. place: a function that is given the right rows of all topics of a
+    run, and returns the rows that the loader writes."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SiteLoader:
             self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
 
     def take(self, topic: Topic) -> Taken:
-        """The records of a topic that the next load reads."""
+        """What the next load reads of a topic."""
         output = self.output(topic.source)
         marks = {partition: dict(known) for partition, known in output.marks.items()}
         taken = Taken(dict(output.positions), marks)

@@ -37,8 +37,8 @@ class Line:
     """One line of an agent's file, or, with agent NO_AGENT, the line of a producer that sends no
     origin.
 
-    written: its number in the order of all lines of the site. written_ms: the time at which it was
-    written.
+    written: the line's number in the order in which all lines of the site were written. written_ms:
+    the time at which the line was written.
     """
 
     number: int
@@ -61,8 +61,8 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line with its origin: agent, file and first byte. For a record without origin, `file` is
-    its partition and `first` its offset."""
+    """A line with its origin: agent, file and first byte. If the record has no origin, `file` is
+    the record's partition and `first` is the record's offset."""
 
     line: Line
     file: int
@@ -178,7 +178,8 @@ class Teller(NumberedSender):
 
     @property
     def name(self) -> tuple[Tier, str, int]:
-        """The tier, producer and epoch; together with its number, they identify each message."""
+        """The sender's tier, producer and epoch. With a message's number they identify the
+        message."""
         return self.sender.tier, self.sender.producer, self.sender.epoch
 
     def publish(self) -> None:

@@ -1,13 +1,16 @@
-"""What is true in the simulated site, and so which verdicts are false.
+"""What is true in the simulated site, and which verdicts contradict the truth.
 
 If a collector calls a bucket of a topic complete, these statements must be true of the messages
 that it has heard:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
-    D  a line that its agent's newest seal vouches for is a row of its bucket, and of no other
-    F  a record without origin is a row of its bucket, and of no other, if its topic was not made
-       again, and if some tier counted records without origin in this bucket
-    X  this bucket has no counted row of a line that belongs elsewhere, and no two rows of a line
+    D  if a line belongs to this bucket, and the newest seal of the line's agent vouches for the
+       line, then the line is a row of this bucket and of no other bucket
+    F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
+       other bucket (only if the record's topic was not made again, and if some tier counted
+       records without origin in this bucket)
+    X  this bucket has no counted row of a line that belongs elsewhere, and no line has two rows in
+       this bucket
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
@@ -223,7 +226,7 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 
 
 def expected(world: World) -> set[BucketName]:
-    """The buckets that must be complete once the collector has heard every published message.
+    """The buckets that must be complete if the collector has heard every published message.
 
     For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
     and no loss is declared. If the topic has records without origin, it has no gap and was not made

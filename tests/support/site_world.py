@@ -52,8 +52,9 @@ class Faults:
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
     - remakes: a topic is made again.
-    - late: each program notices a new topic at another time.
-    - unnamed: topics have no ids, which breaks the rules.
+    - late: the programs notice a new topic at different times.
+    - unnamed: topics have no ids, so a topic that is made again looks like the old topic.
+      This breaks the rule that each topic has an id.
     - foreign: some records have no origin.
     - expires: the oldest records of a log are deleted.
     - renews: an output is removed, and the next load begins a new output.
@@ -168,7 +169,7 @@ class World:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """A new line; now and then it has an older time."""
+        """A new line. The time of some lines is older than the clock's time."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -292,7 +293,7 @@ class World:
     # Faults of rows.
 
     def place(self, loads: list[Rows]) -> list[Rows]:
-        """The rows as the loader writes them; faults misplace some of them."""
+        """The rows that the loader writes: the given rows, of which faults misplace some."""
         if not self.faults.misplaces:
             return loads
         flat = [(at, row) for at, rows in enumerate(loads) for row in rows]

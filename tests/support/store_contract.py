@@ -54,8 +54,8 @@ class StoreContract:
         assert store.read("large") == b"".join(pieces)
 
     def test_a_file_is_read_in_pieces(self, store: Store) -> None:
-        """An open file can be read from any position, as Parquet needs it; opening a missing file
-        gives None."""
+        """An open file can be read from any position, because Parquet reads in this way; opening a
+        missing file gives None."""
         put(store, "d/file", b"0123456789")
         opened = store.open("d/file")
         assert opened is not None
@@ -99,8 +99,7 @@ class StoreContract:
         assert store.read("once") == str(took[0]).encode()
 
     def test_a_move_makes_directories_and_leaves_nothing(self, store: Store) -> None:
-        """A renamed file is only at its target; directories of the target are made if they are
-        missing."""
+        """A renamed file is only at its target; missing directories of the target are made."""
         put(store, "staging/x", b"rows")
         assert store.rename("staging/x", "t/dt=2026-01-01/hour=00/part")
         assert store.length("staging/x") is None
@@ -114,8 +113,8 @@ class StoreContract:
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_replacement_overwrites(self, store: Store) -> None:
-        """A file that replaces another one is only at the target; without a source, the target
-        stays unchanged."""
+        """A file that replaces another file is only at the target; if the source is missing, the
+        target stays unchanged."""
         put(store, "staging/new", b"new")
         assert store.replace("staging/new", "topic/file")
         put(store, "staging/newer", b"newer")
@@ -125,8 +124,7 @@ class StoreContract:
         assert store.read("topic/file") == b"newer"
 
     def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
-        """A rename whose source is missing is refused, so that the caller looks for the file
-        again."""
+        """A rename of a missing file is refused, so that the caller looks for the file again."""
         assert not store.rename("gone", "target")
         assert store.length("target") is None
 
@@ -142,7 +140,7 @@ class StoreContract:
         assert store.names("d") == ["0", "a", "b"]
 
     def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:
-        """Deleting removes a file, or everything below a directory, and nothing beside it."""
+        """Deleting removes a file, or everything below a directory, and no other file."""
         put(store, "d/a/1", b"1")
         put(store, "d/2", b"2")
         put(store, "dd", b"3")

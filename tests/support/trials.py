@@ -13,8 +13,8 @@ load. It yields once for each load that it needs::
         yield
         trial.expect_exactly()
 
-When a story fails, it ends, and its own test fails with its error. Then every program that is down
-is started again, and the other stories go on.
+A story that fails ends, and the story's own test fails with the same error. After the failure every
+program that is down is started again, and the other stories go on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SITE = "site"
 class Story:
     """One fault and what must hold after it. A story also has a stage and settings of its source.
 
-    is_quick: `make test` runs the story.
+    is_quick: whether `make test` runs the story.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Trial:
         )
 
     def wait_mirror_moves(self) -> None:
-        """Waits until the mirror has more records than now."""
+        """Waits until the mirror has more records than at the time of the call."""
         before = sum(self.watermarks(OFFLINE).values())
         eventually(
             lambda: sum(self.watermarks(OFFLINE).values()) > before, what="the mirror follows"
@@ -210,7 +210,7 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the output of the loads, if it is not the pipeline's own directory.
+    output: the output of the loads, if the loads do not write to the pipeline's own directory.
     """
 
     def __init__(
@@ -255,11 +255,11 @@ class Stage:
             raise error
 
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
-        """Waits until all buckets of the topics are complete, or until one has the verdict `until`.
-        Returns the buckets.
+        """Waits until all buckets of the topics are complete, or until a bucket has the verdict
+        `until`. Returns the buckets.
 
-        One report serves all stories. A story asks for a new report only if the last one does not
-        satisfy it.
+        One report serves all stories. A story asks for a new report only if the last report does
+        not satisfy the story.
         """
         found: list[dict[str, Any]] = []
 

@@ -1,11 +1,11 @@
 """The torture runs all programs under all faults, and checks with an oracle that knows every line.
 
-`make torture MINUTES=30 SEED=7` runs a site of real programs on real files: two datacenters, one
-with a broker of ours and one with Apache Kafka, an offline broker that mirrors both, a counter in
-each, the collector, registry, ZooKeeper, a loader every few seconds, and agents on three hosts.
-Writers number their lines and rotate their logs, while faults hit at random, several at once. Then
-all faults end, and the torture compares the lines that arrived with the lines that were written.
-docs/testing.md says what the numbers mean.
+`make torture MINUTES=30 SEED=7` runs a site of real programs on real files: a datacenter with a
+broker of ours, a datacenter with Apache Kafka, an offline broker that mirrors both, a counter for
+each of these three clusters, the collector, the registry, ZooKeeper, a loader that loads every few
+seconds, and agents on three hosts. Writers number their lines and rotate their logs, while faults
+hit at random, several at once. Then all faults end, and the torture compares the lines that arrived
+with the lines that were written. docs/testing.md says what the numbers mean.
 
     faults      kinds of faults, their targets, and a schedule drawn from the seed. Pure
     shrinking   makes a failed schedule shorter by leaving faults out. Pure

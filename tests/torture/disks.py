@@ -21,7 +21,7 @@ class Disk:
         self._folder, self._size = folder, size
 
     def mount(self) -> None:
-        """Makes the folder, and mounts its file system if it has one."""
+        """Makes the folder. If the folder has a file system of its own, mounts it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._size is not None:
             _mount("-t", "tmpfs", "-o", f"size={self._size}", "torture", str(self._folder))

@@ -1,4 +1,4 @@
-"""Which faults can hit which targets, and a schedule of them drawn from a seed. Pure."""
+"""Which faults can hit which targets, and a schedule of faults, drawn from a seed. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
 """The file system of the outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""All steps of a clock are smaller than an hour, because agents do not believe a line's time if it
-is an hour or more ahead."""
+"""All steps of a clock are smaller than an hour, because agents do not believe a line's time if
+that time is an hour or more ahead."""
 EVERY_S = 6.0
 """The average time between the beginnings of two faults."""
 

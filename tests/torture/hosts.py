@@ -54,8 +54,8 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether the line matches its source's pattern. Then it must become a row; otherwise it
-        must be rejected."""
+        """Whether the line matches its source's pattern. A line that matches must become a row; any
+        other line must be rejected."""
 
 
 def renamed(path: Path) -> None:
@@ -113,7 +113,7 @@ def _compress(path: Path) -> None:
 
 
 class Host:
-    """One thread that writes to each log of a host and rotates it now and then.
+    """One thread that writes all logs of a host, and rotates each log now and then.
 
     lines: all lines that were written. Some are written in two halves, and some do not match the
     pattern. Like real programs, the writer keeps writing to a rotated file for a while, until it
@@ -246,8 +246,8 @@ WAYS_OF = {
     REMADE: ("renamed",),
 }  # fmt: skip
 """How the logs of each topic are rotated. Logs that are truncated have a topic of their own,
-because each truncation is declared lost, even if nothing was lost. Logs with links and copies
-beside them, and logs whose topic is made again, also have topics of their own."""
+because the agent declares a loss at each truncation, even if nothing was lost. Logs with links and
+copies beside them, and logs whose topic is made again, also have topics of their own."""
 ONLY_IN = {REMADE: "dc1"}
 
 
@@ -262,7 +262,7 @@ def all_topics() -> list[str]:
 
 
 def sources(host: str, logs: Path, schemas: Path, *, evolved: bool) -> list[dict[str, object]]:
-    """The sources of a host's agent. evolved: with one more column."""
+    """The sources of a host's agent. With evolved=True each source has one more column."""
     return [
         {
             "topic": topic,

@@ -18,8 +18,8 @@ from skidway.loader.state import layout
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
-"""Finds a line's number, also in an Avro record. There a length byte, which may look like a digit,
-follows the number (see torture.hosts)."""
+"""Finds a line's number, also in an Avro record. In an Avro record the number is followed by a
+length byte, which may look like a digit (see torture.hosts)."""
 
 
 class Row(NamedTuple):
@@ -70,12 +70,13 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """Hides one file of rows. The returned function brings the file back if its output is still
-        the current one. It returns False while the file system prevents that."""
+        """Hides one file of rows. The returned function brings the file back if the file's output
+        is still the current output. The function returns False while the file system prevents the
+        return of the file."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
-        # the loader may just move the file, or the file system may be read-only
+        # the loader may be moving the file at this moment, or the file system may be read-only
         with suppress(OSError):
             numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)
@@ -131,7 +132,7 @@ def _cells(folder: Path, column: str) -> Iterator[Any]:
 
 
 def _number(value: str | bytes) -> int:
-    """The line number in a value; -1 if it has none."""
+    """The line number in a value; -1 if the value has no line number."""
     found = _NUMBER.search(value if isinstance(value, bytes) else value.encode())
     return int(found[1]) if found else -1
 

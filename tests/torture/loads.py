@@ -1,9 +1,10 @@
 """The loader as a program that keeps running: it loads every few seconds, and runs the slices of a
 load in its own process.
 
-`python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load at
-work. The code is that of production, except that no slice is sent to a worker of Spark. A load that
-fails prints the reason, and the next load tries again, as if a timer started the loads.
+`python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load that
+is running. The loader's code is the code of production, except that no slice is sent to a worker of
+Spark. A load that fails prints the reason, and the next load tries again, as if a timer started the
+loads.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Here:
 
 
 def main(config: str, seconds: str) -> None:
-    """Runs loads until it is killed; after SIGTERM it ends with the current load."""
+    """Runs loads until the process is killed. After SIGTERM, the process finishes the current load
+    and ends."""
     run.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())

@@ -1,7 +1,7 @@
 """What an operator does at the site, as docs/operations.md says, while faults go on.
 
-Work of several steps is a task. If a task cannot do a step, for example because a broker is down,
-it stops there, and the operator tries that step again every second.
+Work of several steps is a task. If a step cannot be done, for example because a broker is down, the
+operator tries that step again every second until the step succeeds.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Operator:
         self._do(self._remade(topic))
 
     def reload(self, topic: str) -> None:
-        """Throws away the topic's rows and the loader's state of it, so that the topic is loaded
-        again."""
+        """Throws away the topic's rows and the loader's state of the topic, so that the loader
+        loads the topic again."""
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
@@ -110,7 +110,7 @@ class Operator:
         return False
 
     def again(self, is_done: Callable[[], bool]) -> None:
-        """Calls this function every second until it returns true."""
+        """Calls `is_done` every second until `is_done` returns true."""
         self._do(_until(is_done))
 
     def _grown(self, topic: str) -> Task:
@@ -167,8 +167,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output. Returns True once it is retired, or if there is nothing to retire
-        because no load was ever completed there."""
+        """Retires an output. Returns True if the output is retired, or if there is nothing to
+        retire because no load was ever completed in this output."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr
@@ -218,7 +218,7 @@ def _until(is_done: Callable[[], bool]) -> Task:
 
 
 def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
-    """The ids of the topics with these names, as far as they exist."""
+    """The ids of the topics with these names. Names without a topic are left out."""
     while True:
         with suppress(SkidwayError), Client(address) as client:
             there = client.metadata(None).topics
@@ -227,8 +227,8 @@ def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str
 
 
 def _deleted(address: str, former: Mapping[str, str]) -> bool:
-    """Deletes the topics with these names and ids. Returns whether none of them is left. New topics
-    with the same names do not count as left: a mirror may have made them."""
+    """Deletes the topics with these names and ids. Returns True if none of these topics is left. A
+    new topic with the same name, which a mirror may have made, does not count."""
     with suppress(SkidwayError), Client(address) as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]

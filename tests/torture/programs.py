@@ -1,8 +1,9 @@
 """Runs the programs of the torture. Kills and freezes them, changes their version, and sets their
 clocks.
 
-If a program ends by itself, a thread starts it again, as systemd would. The thread counts the exit
-statuses. Before each start it calls the operator, who may have to do something first.
+If a program ends by itself, a thread starts the program again, as systemd would. The thread counts
+the exit statuses. Before it starts a program again, the thread calls the operator, who may have to
+do something first.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ program's output."""
 
 
 class Programs:
-    """All programs by name. Knows which of them must be down, and how each one is started."""
+    """All programs by name. Knows which programs must be down, and how each program is started."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], logs: Path, answer: Answer) -> None:
         self._commands = {name: list(command) for name, command in commands.items()}
@@ -98,13 +99,14 @@ class Programs:
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """Starts the program from `tree` from now on; None means the current source tree."""
+        """From the next start on, starts the program from the source tree `tree`; None means the
+        current source tree."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree
 
     def tree(self, name: str) -> Path | None:
-        """The source tree of another version, if the program is started from it; otherwise None."""
+        """The source tree from which the program is started; None means the current source tree."""
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:

@@ -84,7 +84,7 @@ def logs(site: Site, host: str) -> Path:
 
 
 def evolve(site: Site, name: str, *, evolved: bool) -> None:
-    """Gives an agent's sources one more column, or takes it away."""
+    """Gives an agent's sources one more column, or takes that column away."""
     host = name.removeprefix("agent-")
     change(site, name, {"sources": _sources(site, host, evolved=evolved)})
 

@@ -106,8 +106,8 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent knows these files. It need not deliver files of a log that were rotated
-        before it knew the log."""
+        """Whether the agent knows these files. The agent need not deliver a file that was rotated
+        before the agent knew the log."""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known
@@ -155,10 +155,10 @@ class TortureSite:
         }
 
     def _mended(self, name: str, end: End) -> End:
-        """Restarts the program when the disk fails and again when it is mended.
+        """Restarts the program when the disk fails, and again when the disk is mended.
 
-        Without the first restart, open files would stay writable; without the second one, a broker
-        would not use the log directory again.
+        Without the first restart, open files would stay writable; without the second restart, a
+        broker would not use the log directory again.
         """
         if name == LAKE:
             return end
@@ -197,8 +197,8 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Copies a program's state. The returned function replaces the state by this copy, which is
-        older by then."""
+        """Copies a program's state. The returned function replaces the program's newer state by
+        this copy."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)
@@ -215,7 +215,7 @@ class TortureSite:
     # --- when it is quiet -------------------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers. Returns the truth as soon as it does not improve any more.
+        """Stops the writers. Waits until the truth does not improve any more, and returns it.
 
         Raises NotReady if a program does not do its work although no fault disturbs it.
         """

@@ -38,12 +38,12 @@ class Truth:
     - torn, invented: rows or rejects that match no line.
     - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
       still waits for them.
-    - declared: the number of the other lines that are missing or came twice.
+    - declared: the number of all other lines that are missing or came twice.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
       missing or doubled.
-    - beside: buckets that would be false alarms, but one of their reasons is also a reason of a
-      bucket in which lines are missing or doubled.
+    - beside: buckets that would be false alarms if they did not share a reason with a bucket in
+      which lines are missing or doubled.
     - unhealed: buckets with any other verdict than "complete", although none of their lines is
       missing or doubled.
 
@@ -159,9 +159,11 @@ class _Words:
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
     loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
-    that is not listed has the verdict of the next listed bucket of its topic. If a topic was made
-    again, both topics have a verdict. The time of a line that does not match the pattern is the
-    time at which the agent read it. So such a line may be in any later bucket of the rejects.
+    that is not listed inherits the verdict of the next listed bucket of its topic id, if this
+    verdict is "lost" or "unknown". It inherits nothing if another id of the topic lists it. Of the
+    topic that the torture makes again, it inherits any verdict, under both ids. The time of a line
+    that does not match the pattern is the time at which the agent read it. So such a line may be in
+    any later bucket of the rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
@@ -189,7 +191,8 @@ class _Words:
         return max((x for x in found if x), key=ORDER.index, default="complete")
 
     def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
-        """The verdict on the bucket for one topic id; empty if there is none."""
+        """The verdict on the bucket for one topic id; empty if this topic id has no verdict on the
+        bucket."""
         own = words.get(start)
         if own is not None:
             return own
@@ -201,8 +204,8 @@ class _Words:
 
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
-    """The buckets in which the recount found a difference, and all buckets of an hour in which it
-    found a fault in a file."""
+    """The buckets in which the recount found a difference. If the recount found a fault in a file,
+    also all buckets of the file's hour."""
     found: set[Bucket] = set()
     for each in document.get("topics", ()):
         topic = each["topic"].removesuffix(".rejected")

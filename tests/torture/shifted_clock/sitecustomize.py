@@ -2,7 +2,7 @@
 under libfaketime.
 
 Python's own time.sleep waits until a moment of the monotonic clock. If libfaketime has set that
-clock back, this time.sleep fails with EINVAL. So the module replaces it.
+clock back, Python's time.sleep fails with EINVAL. So this module replaces time.sleep.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A report on a named store uses the installed audit.yml. If there is none, the report says
-    which default settings it used."""
+    """A report on a named store uses the installed audit.yml. If no audit.yml is installed, the
+    report says which default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
@@ -142,8 +142,8 @@ def test_a_recount_of_nothing_is_not_good(
 def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An --output that is no output ends with status 2 and a sentence, like any other bad
-    option."""
+    """If --output names no output, the command ends with status 2 and a sentence, as for any other
+    bad option."""
     assert main(["audit", "recount", "--output", output]) == 2
     assert "output" in capsys.readouterr().err
 

@@ -1,5 +1,5 @@
-"""The files that docs/audit.md shows are read, and its examples are run at the time that the page
-names."""
+"""The tests read the files that docs/audit.md shows, and run the page's examples at the time that
+the page names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def said() -> list[Message]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The two files and a store, in the current directory at five past ten."""
+    """The current directory has the page's two files and a store; the time is five past ten."""
     for name, text in FILES:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()

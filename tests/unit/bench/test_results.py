@@ -91,7 +91,7 @@ def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
     """The lines that perf-test prints become a series. Each rate covers the time since the previous
-    line, and the averages that perf-test prints at the end are not part of it."""
+    line. The averages that perf-test prints at the end are not part of the series."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"

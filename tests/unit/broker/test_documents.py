@@ -18,7 +18,8 @@ PAGE = (Path(__file__).parents[3] / "docs/broker.md").read_text()
 
 
 def rows(table: str) -> list[list[str]]:
-    """The cells of a table between its marks, without its head."""
+    """The cells of the page's table between the two marks with the name `table`, without the
+    table's head."""
     body = PAGE.partition(f"<!-- {table} -->\n")[2].partition(f"<!-- /{table} -->")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()[2:]]
 

@@ -65,7 +65,8 @@ class World:
         )
 
     def look(self, offsets: dict[str, int] | Unreachable) -> int:
-        """Looks once, with these offsets committed; returns the log start offset afterwards."""
+        """Commits the given offsets and calls `look` of the expiry once; returns the log start
+        offset that results."""
         self.session.offsets = (
             offsets
             if isinstance(offsets, Unreachable)

@@ -50,7 +50,7 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
     """An answer is not cached if an object was replaced while the answer was made, because nobody
-    knows from which object it was made."""
+    knows whether the answer was made from the old or the new object."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}
@@ -59,7 +59,8 @@ def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
 
 
 def test_the_number_of_answers_is_bounded() -> None:
-    """The number of cached answers has a limit; those asked for longest ago are dropped first."""
+    """The number of cached answers has a limit; the answers that were asked for longest ago are
+    dropped first."""
     world = World()
     for number in range(ENTRIES_MAX):
         world.keep(5, b"%d" % number, b"answer")

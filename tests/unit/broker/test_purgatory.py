@@ -24,8 +24,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation that completes on one partition is not checked again on any, and does not
-    expire."""
+    """An operation that completes on one partition is not checked again on any partition, and does
+    not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -56,7 +56,7 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """An operation may park another one while it completes."""
+    """While an operation completes, it may park another operation."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()

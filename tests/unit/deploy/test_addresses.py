@@ -50,8 +50,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets metrics.listener, health is asked at that address. If it is a wildcard
-    address, health is asked on loopback."""
+    """If the inventory sets metrics.listener, health is asked at that address. If that address is a
+    wildcard address, health is asked on loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -140,7 +140,7 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
     """Each broker is asked for its health at the listener that it uses at the moment. The inventory
-    changes metrics.listener of all brokers at once, but they restart one at a time."""
+    changes metrics.listener of all brokers at once, but the brokers restart one at a time."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

@@ -47,8 +47,8 @@ def test_every_cluster_has_a_counter_of_its_own() -> None:
 
 
 def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
-    """A mirroring cluster with agents gets a second counter for what they publish; other counters
-    keep their ports."""
+    """A mirroring cluster with agents gets a second counter for the records that these agents
+    publish; other counters keep their ports."""
     agents = [host("a", skidway_cluster="offline"), host("b", skidway_cluster="dc1")]
     before, after = (clusters.counters(CLUSTERS, SERVERS, 9114, each) for each in ([], agents))
     second = after.pop("offline.broker")
@@ -64,7 +64,7 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
 
 def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
     """A host waits only for servers of its own cluster; a server that names no cluster belongs to
-    the first."""
+    the first cluster."""
     hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
     hosts["b3"]["skidway_cluster"] = "dc2"
     assert clusters.of_cluster(hosts, hosts, "dc1", CLUSTERS) == ["b1", "b2"]

@@ -49,8 +49,8 @@ def test_specs_and_defaults_agree(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_every_option_has_type_and_description(role: str) -> None:
-    """Each option has a type, a description, and, if it is a list, its elements' type; a required
-    option has no default."""
+    """Each option has a type and a description; a list also has the type of its elements. A
+    required option has no default."""
     for name, spec in variables.specs(role)["options"].items():
         assert spec["type"], name
         assert spec["description"], name
@@ -106,8 +106,8 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
-    """A playbook with waves pings all hosts first. Otherwise a host that is off and the only one in
-    its wave would end the play before the other hosts are done."""
+    """A playbook with waves pings all hosts first. Otherwise a host that is off, if it is the only
+    host in its wave, would end the play before the other hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]

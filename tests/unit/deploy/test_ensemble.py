@@ -18,7 +18,7 @@ def member(servers: int, runs: bool = True) -> dict[str, Any]:
 
 
 def ordered(*seen: Any) -> str:
-    """The steps of z1, z2, ..., or the problem sentence."""
+    """The steps in which z1, z2, ... start, or the sentence that tells the problem."""
     names = [f"z{n}" for n in range(1, len(seen) + 1)]
     hosts = {
         n: {"zookeeper_seen": each} if each else {} for n, each in zip(names, seen, strict=True)
@@ -34,7 +34,7 @@ def ordered(*seen: Any) -> str:
         ([NEVER] * 3, "second second new"),  # two form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
-        ([NEVER, NEVER, ALONE], "second new first"),  # growing, with that server listed last
+        ([NEVER, NEVER, ALONE], "second new first"),  # growing: the server with data is last
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new ones join a serving quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
@@ -46,8 +46,8 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """While servers are started in this order, a run waits only for servers that can already be
-    healthy, and new servers alone never form a quorum."""
+    """The order of the starts lets a run wait only for servers that can already be healthy, and new
+    servers alone never form a quorum."""
     assert ordered(*seen) == steps
 
 
@@ -63,12 +63,12 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
     """A start is refused if new servers alone could form a quorum, because their empty history
-    would then become the valid one."""
+    would then become the valid history."""
     assert said in ordered(*seen)
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
-    """The zoo.cfg of a server's last start tells whether it ran alone; an interrupted run may have
-    changed the configuration on disk."""
+    """The zoo.cfg with which a server last started tells whether the server ran alone. The
+    configuration on disk cannot tell this, because an interrupted run may have changed it."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0
     assert servers_in("dataDir=/x\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n") == 2

@@ -19,5 +19,6 @@ def test_every_filter_that_is_asked_for_is_there_and_none_is_for_nobody() -> Non
 
 
 def test_no_two_filters_have_one_name() -> None:
-    """No two filters have the same name, because the later one would replace the other."""
+    """No two filters have the same name, because the filter that is loaded later would replace the
+    other filter."""
     assert len(fleet.FilterModule().filters()) == len(fleet.FILTERS)

@@ -64,8 +64,8 @@ def test_a_host_is_of_one_cluster() -> None:
 
 
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
-    """If a host has several counters, a port or directory that is set for all of them is reported,
-    because only one of them could run with it."""
+    """If a host has several counters, a port or directory that is set for all counters is reported,
+    because only one counter could use that port or directory."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
@@ -85,7 +85,7 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
     """A needed service without a group or an address is reported. Otherwise the first program that
-    needs it would refuse its configuration in the middle of the playbook."""
+    needs the service would refuse its own configuration in the middle of the playbook."""
     hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
     groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}
     lacking = sentences(groups, hosts, dc1={})

@@ -37,7 +37,7 @@ def many(count: int) -> list[dict[str, Any]]:
 
 def test_one_host_may_leave_a_small_inventory() -> None:
     """Without asking, a run may retire up to a tenth of the roster. Even if a tenth is less than
-    one host, the run may retire one."""
+    one host, the run may retire one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""
@@ -48,9 +48,9 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """If too many hosts are missing from the inventory, that is a problem. Its sentence names these
-    hosts, and the option that confirms their retirement. Hosts that are retired already are not
-    counted."""
+    """If too many hosts are missing from the inventory, a sentence reports this as a problem. The
+    sentence names the missing hosts and the option that confirms their retirement. Hosts that are
+    retired already are not counted."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said
@@ -65,16 +65,15 @@ def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
 
 
 def test_a_roster_of_nobody_is_one() -> None:
-    """With no agents, an empty group or no group, the roster is an empty list that the audit can
-    read."""
+    """If the inventory has no agents, the roster is an empty list that the audit can read."""
     assert roster.roster(None, [], CLUSTERS) == {"hosts": []}
     assert roster.roster({"hosts": None}, [], CLUSTERS) == {"hosts": []}
     assert roster.retirement_problem(None, [], "10%") == ""
 
 
 def test_hosts_are_known_by_their_whole_names() -> None:
-    """Hosts keep their full names, even if the names are addresses, or names with dots whose first
-    parts are equal."""
+    """Hosts keep their full names, even if a name is an address, or if several names differ only
+    after the first dot."""
     names = ["app1.dc1.example.com", "app1.dc2.example.com", "app1", "10.0.0.1", "fd00::1"]
     agents = [host(n, agent_sources=[{"topic": "web.access"}]) for n in names]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]

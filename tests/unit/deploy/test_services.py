@@ -27,15 +27,15 @@ def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
 
 
 def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
-    """A service that is still starting is restarted as well, because systemd's `start` would do
-    nothing and leave the old program."""
+    """If a file is newer than a service that is still starting, the service is restarted, because
+    systemd's `start` would do nothing and leave the old program."""
     assert services.started_before(status("activating"), files(BEGAN + 1))
     assert not services.started_before(status("activating"), files(BEGAN - 1))
 
 
 def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     """A roll-back does not stop a service that still runs the previous version. If other servers
-    are unhealthy, stopping this one would end the quorum."""
+    are unhealthy, stopping this service would end the quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
     assert not services.runs_since_before(status(), BEGAN)  # started from the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)

@@ -32,7 +32,7 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
 )
 def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) -> None:
     """Only settings with a secret are kept out of Ansible's output, so an operator can read the
-    differences of all others."""
+    differences of all other settings."""
     assert settings.holds_secret(given) is secret
 
 

@@ -1,4 +1,4 @@
-"""Which runs of a playbook may touch a program, by their tags."""
+"""Which programs a run of a playbook may touch, depending on the tags of the run."""
 
 from __future__ import annotations
 

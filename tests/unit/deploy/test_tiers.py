@@ -27,8 +27,8 @@ def exempt(
 
 
 def expected(topic: str, found: dict[str, list[str]]) -> str:
-    """The tiers in which the audit itself expects <cluster>.<topic> with these exemptions. Each
-    tier is given by its initial: agent, broker, mirror, hdfs."""
+    """The tiers in which the audit itself expects <cluster>.<topic> with the exemptions in `found`.
+    Each tier is given by its initial: agent, broker, mirror, hdfs."""
     derived = settings.over({}, {"exempt": found})
     given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
     policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()
@@ -50,8 +50,9 @@ def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
 
 
 def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() -> None:
-    """The audit expects no mirror tier of an unmirrored cluster. Otherwise a wave with one of its
-    agents would never pass, and the report would never call its topics complete."""
+    """The audit expects no mirror tier of an unmirrored cluster. Otherwise a wave with one of the
+    cluster's agents would never pass, and the report would never call the cluster's topics
+    complete."""
     clusters = {"dc1": {}, "dc2": {}, "dc3": {}, "offline": OFFLINE}
     found = exempt(clusters, [at("offline")], "dc1 dc3")
     assert found == {"mirror": [r"dc3\..+"], "hdfs": [r"dc3\..+"]}
@@ -61,9 +62,9 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 
 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
-    """Patterns in mirrored_topics match whole names, so a topic's rejects need a pattern that
-    matches their own name. A topic that is not mirrored cannot be loaded from the mirror,
-    either."""
+    """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match the
+    topic of its rejects, `nginx.rejected`. A topic that is not mirrored cannot be loaded from the
+    mirror, either."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -73,8 +74,8 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
-    """Topics of a mirroring cluster's own agents are not mirrored, but its loader loads them.
-    Without such agents nothing is exempt."""
+    """Topics of a mirroring cluster's own agents are not mirrored, but the cluster's loader loads
+    them. If a mirroring cluster has no agents, nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"
@@ -105,8 +106,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """If one loader loads at the cluster itself and another one at its mirror, a topic counts as
-    loaded if either of them takes it."""
+    """If one loader loads at the cluster itself and another loader at the cluster's mirror, a topic
+    counts as loaded if one of the two loaders takes the topic."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -135,8 +136,8 @@ def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str
 
 
 def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
-    """By default a loader takes the mirrored topics of its cluster; if agents publish there, or
-    nothing is mirrored, it takes all topics."""
+    """By default a loader takes the topics that its cluster mirrors. If agents publish to that
+    cluster, or the cluster mirrors nothing, the loader takes all topics."""
     clusters = {"dc1": {}, "offline": OFFLINE}
     assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
     assert tiers.topics_to_load(clusters, "dc1") == [".*"]
@@ -145,8 +146,8 @@ def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
 
 
 def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
-    """A text in place of a list exempts the same topics as the list; read letter by letter it would
-    silently exempt everything."""
+    """A text in place of a list exempts the same topics as the list. If the text were read letter
+    by letter, it would silently exempt everything."""
     lists = {"dc1": {"mirrored_topics": ["nginx"]}, "offline": {"mirrors": ["dc1"]}}
     texts = {"dc1": {"mirrored_topics": "nginx"}, "offline": {"mirrors": "dc1"}}
     assert exempt(texts, [], "dc1") == exempt(lists, [], "dc1")
@@ -154,8 +155,8 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
 
 
 def test_a_tier_is_not_lost_without_a_word() -> None:
-    """If an inventory has lost its loaders, that is a problem, because the audit would call buckets
-    complete that no loader took."""
+    """If an inventory has lost its loaders, a sentence reports this as a problem. Otherwise the
+    audit would call buckets complete although no loader took their records."""
     all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
     said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
     assert "not for mirror, hdfs any more" in said

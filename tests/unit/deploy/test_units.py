@@ -6,8 +6,8 @@ from deploy.ansible.plugins.plugin_utils import units
 
 
 def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> None:
-    """Given values override derived ones; a list repeats its key, empty values are left out, other
-    sections are kept."""
+    """Given values override derived values. A list becomes one line with the key for each element,
+    empty values are left out, and other sections are kept."""
     sections = units.drop_in(
         {"Service": {"MemoryMax": "1G"}, "Unit": {"After": ["a", "b"]}},
         MemoryMax="512M",

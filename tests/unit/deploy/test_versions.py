@@ -72,8 +72,8 @@ def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bo
 
 
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
-    """Versions in use and the newest of the others stay, so that a manual roll-back needs no
-    wheels. Older versions are deleted."""
+    """Versions in use and the newest of the unused versions stay, so that a manual roll-back needs
+    no wheels. Older unused versions are deleted."""
     there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
     assert versions.superfluous(there, ["../4", "../4"], 2) == [
         "/opt/skidway/2",

@@ -9,8 +9,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of hosts, some of which failed. The object counts how often a host's variables
-    are read."""
+    """The variables of all hosts; some of the hosts failed. The object counts how often the
+    variables of any host are read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures

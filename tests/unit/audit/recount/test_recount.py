@@ -51,7 +51,7 @@ def _origins(first: int, count: int) -> Origins:
 
 
 class Output:
-    """An output directory, with the counts that hdfs and the agent report of it."""
+    """An output directory, with the counts that hdfs and the agent report for its records."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.loads = root, 0
@@ -182,8 +182,8 @@ def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
 def test_a_row_too_few_or_too_many_is_found(
     output: Output, rows: int, said: int, words: str
 ) -> None:
-    """A row too few or too many is found, although the manifest itself claims as many rows as the
-    file has."""
+    """If a file has fewer or more rows than the tiers counted, the recount finds the difference,
+    although the manifest agrees with the file."""
     output.load(0, rows, said=said)
     compared = output.compared()
     assert not recount_report.is_good(compared)
@@ -299,7 +299,8 @@ def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
-    """A file that no manifest names is a fault, because readers of the directory take its rows."""
+    """A file that no manifest names is a fault, because readers of the directory also read this
+    file."""
     output.load(0, 10)
     path = f"{TOPIC}/{HOUR}/other.parquet"
     output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
@@ -344,8 +345,8 @@ def test_the_command_says_it_by_status_line_and_document(
 @promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
-    """A copied file, in its own hour or in another one, is named with its original, because its
-    rows are there twice."""
+    """If a file was copied, into the same hour or into another one, the recount names the copy and
+    the original, because the output has the file's rows twice."""
     path = output.load(0, 10)
     output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
     fault = the_fault(output.recount())
@@ -354,8 +355,8 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
-    """A file of the same length with other bytes is not called a copy, because moving it away would
-    lose its rows."""
+    """If two files have the same length but different bytes, neither is called a copy, because
+    moving one of them away would lose its rows."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -426,7 +427,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The message as the loader of that output sends it."""
+    """The message as the loader of the output at `root` sends it."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
@@ -434,7 +435,7 @@ def _of_output(message: Delta, root: Path) -> Delta:
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
     """If a link leads to a directory, the rows in that directory are found, because readers follow
-    the link. A link back to its own directory is not followed."""
+    the link. A link to the directory that holds the link is not followed."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)
@@ -487,7 +488,8 @@ def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
 
 
 class Moving(LocalOutput):
-    """An output in which a loader changes something just before a look."""
+    """An output in which a loader changes something just before the recount lists or opens
+    files."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root))
@@ -532,7 +534,8 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """A file that is moved into place between two looks is found at the third look."""
+    """If a file is moved into place after the recount looked there and before it looks in staging,
+    the recount looks in its place again and finds the file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -546,8 +549,8 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
-    """Side files are checked like rows, because damaged or missing marks would drop lines or double
-    them at the next load."""
+    """Side files are checked like files of rows. If a side file of marks were damaged or missing,
+    the next load would drop lines or write them twice."""
     output.load(0, 10)
     output.loads += 1
     side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"
@@ -594,7 +597,7 @@ def test_of_very_many_faults_the_first_are_named(
 
 
 def test_a_missing_manifest_is_named(output: Output) -> None:
-    """Missing manifests are named, one or several in a row."""
+    """The recount names missing manifests, whether one is missing or several consecutive ones."""
     output.load(0, 10)
     output.loads += 1
     output.load(10, 10)

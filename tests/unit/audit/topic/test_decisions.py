@@ -131,7 +131,7 @@ def test_a_loss_of_the_same_words_is_another_one() -> None:
 
 
 def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
-    """A revoked acceptance covers nothing. If it is given again afterwards, it covers the bucket
+    """A revoked acceptance covers nothing. If the acceptance is given again, it covers the bucket
     again."""
     found = accepted(said(5, None, LOSS))
     revoked = [*found, *acceptances.revocations([bucket(found)], _standing(found), SIGNED)]
@@ -172,8 +172,9 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """If a place counted nothing, an acceptance covers the records that other places had then. It
-    does not cover records that come later and do not arrive at that place either."""
+    """If a place counted nothing, an acceptance covers the records that other places had counted
+    when the acceptance was made. It does not cover later records that do not arrive at that place
+    either."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -232,8 +233,8 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
-    """An acceptance covers an expected host that never reported, if it was given when the host was
-    already expected. An earlier acceptance does not cover the host."""
+    """An acceptance covers an expected host that never reported, if the acceptance was given when
+    the host was already expected. An earlier acceptance does not cover the host."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -444,8 +445,8 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """The command retires only a place that has counted. For another name, its error lists the
-    known places or says how to name a place."""
+    """The command retires only a place that has counted. For another name, the command's error
+    lists the known places or says how to name a place."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)
@@ -476,7 +477,7 @@ def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
     """Decisions come from several clusters, so neither the order of the decisions nor a repetition
-    may change what they do. The ledger and the fold find the same evidence."""
+    may change the effect of the decisions. The ledger and the fold find the same evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

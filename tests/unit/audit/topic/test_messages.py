@@ -82,7 +82,7 @@ def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
 
 
 def test_a_seal_of_before_last_words_is_none() -> None:
-    """A seal whose schema does not have the field `final` yet can be read, and is not final."""
+    """A seal in an old schema, which has no field `final`, can be read, and is not final."""
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))
@@ -96,8 +96,9 @@ def test_a_seal_of_before_last_words_is_none() -> None:
 
 
 def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """A message whose schema has no bounds yet is read without bounds, and the audit then uses its
-    own bounds. It is not taken for the same message with bounds."""
+    """A message in an old schema, which has no bounds, is read without bounds, and the audit uses
+    its own bounds. A message without bounds and the same message with bounds count as two
+    messages."""
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
@@ -110,8 +111,8 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
 
 
 def test_an_announcement_of_before_births_tells_none() -> None:
-    """An announcement whose schema has no birth time yet is read without one. Its file is then
-    identified by the file's first bytes."""
+    """An announcement in an old schema, which has no birth time, is read without a birth time. The
+    announced file is then identified by the file's first bytes."""
     source = Source("dc1", "cid", "logs", "tid")
     said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
     _, record = single_object.decode(messages.encode(said))

@@ -67,7 +67,7 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
     """A heartbeat waits until all messages up to the heartbeat's number are published. If the
-    heartbeat overtook them, they would seem to be missing."""
+    heartbeat overtook these messages, they would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
@@ -114,7 +114,8 @@ def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
 
 
 def test_entries_come_while_others_are_on_their_way() -> None:
-    """Messages committed while others are being sent are taken by the next poll."""
+    """If new messages are committed while earlier messages are being sent, the next poll takes the
+    new messages."""
     cluster, outbox = _cluster(), ListOutbox([b"a"])
     publisher = _publisher(cluster, outbox)
     publisher.poll()
@@ -179,8 +180,8 @@ def test_the_topic_is_made_once() -> None:
 
 
 def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
-    """The wait for the topic's leader has a limit. After it the caller gets an error with a
-    sentence."""
+    """The wait for the topic's leader has a limit. When the limit is reached, the caller gets an
+    error with a sentence."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC, 0)
     with pytest.raises(Unreachable, match="no leader"):
@@ -188,7 +189,7 @@ def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
 
 
 def test_reading_skips_what_has_expired() -> None:
-    """Reading a range whose beginning has expired gives the rest of it."""
+    """If the beginning of a range has expired, reading the range gives the rest of the range."""
     cluster, clock = _cluster(), ManualClock()
     for value in (b"a", b"b", b"c"):
         assert _publisher(cluster, ListOutbox([value])).flush(10)
@@ -210,7 +211,7 @@ def test_reading_skips_what_has_expired() -> None:
     ],
 )
 def test_audit_topics_are_known_by_name(name: str, expected: bool) -> None:
-    """A cluster's own audit topic and mirrored ones are recognized by name."""
+    """A cluster's own audit topic and mirrored audit topics are recognized by name."""
     assert topic.is_audit_topic(name) is expected
 
 

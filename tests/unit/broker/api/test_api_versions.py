@@ -81,8 +81,9 @@ def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
 
 @given(st.lists(st.tuples(UNKNOWN, st.binary(max_size=8)), min_size=2, max_size=8))
 def test_one_answer_to_all_versions_that_are_not_known(asked: list[tuple[int, bytes]]) -> None:
-    """All unknown versions share one cached answer, so that their answers do not fill the memory.
-    The broker does not look at the bodies of such requests (KIP-511)."""
+    """All unknown versions share one cached answer, so that answers to unknown versions do not fill
+    the memory. The broker does not look at the body of a request with an unknown version
+    (KIP-511)."""
     world = World()
     for version, body in asked:
         response = decode(ApiVersionsResponse, memoryview(world.ask(version, body)), 0)

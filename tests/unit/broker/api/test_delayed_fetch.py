@@ -1,4 +1,4 @@
-"""A fetch with too little data is parked until its partitions have enough bytes, or until it
+"""A fetch with too little data is parked until its partitions have enough bytes, or until the fetch
 expires."""
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
 
 
 def test_what_was_there_before_counts(broker: Broker) -> None:
-    """Records that were there before a fetch was parked count towards its min_bytes."""
+    """Records that a partition had before a fetch was parked count towards the fetch's
+    min_bytes."""
     broker.grow(broker.world.replica)
     broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.other)
@@ -137,7 +138,7 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
     """If a fetch names a partition twice, the partition's bytes are counted twice, because the
-    answer will have them twice."""
+    answer will have these bytes twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1

@@ -31,8 +31,8 @@ def exceptions() -> list[type[Exception]]:
 
 @pytest.mark.parametrize("kind", exceptions(), ids=lambda kind: kind.__name__)
 def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
-    """Each exception of the log or the store has an error code, so that none reaches a client as an
-    unknown error."""
+    """Each exception of the log or the store has an error code, so that no such exception reaches a
+    client as an unknown error."""
     assert kind in CODES
 
 

@@ -129,9 +129,9 @@ def requests(draw: st.DrawFn) -> tuple[bytes, int]:
 def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
-    """A cached answer equals a fresh one byte for byte, in every version and for any topics. This
-    holds whatever changed before the request or between two requests. A missing topic is created as
-    often as without the cache."""
+    """A cached answer equals a fresh one byte for byte, in every version and for any topics. The
+    two answers are equal whatever changed before the request or between two requests. A missing
+    topic is created as often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):
@@ -160,8 +160,8 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     """An answer about a missing topic is not cached, because each request may create the topic. If
-    the first request came while ZooKeeper was away, a later one must create the topic, although
-    nothing that goes into the answer has changed since."""
+    the first request came while ZooKeeper was away, a later request must create the topic, although
+    nothing that goes into the answer has changed since the first request."""
     world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
     world.broker.topics.session.is_connected = False
@@ -200,8 +200,8 @@ class Asking:
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Runs an action until it reports that it is done; from then on clients may see its
-        effect."""
+        """Starts an action and runs turns until the action reports that it is done. From then on
+        clients may see the action's effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         while not outcomes:

@@ -112,8 +112,8 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """Requests of one turn are answered in one piece, in order, each with its own correlation id
-    and offset, once their batches are in the file."""
+    """When the batches of one turn are in the file, their requests are answered in one piece. The
+    answers are in order, each with its own correlation id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -125,8 +125,8 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that differs ends the run. Its answer comes after the answers of that run and
-    before those of the next run."""
+    """A request that differs ends the run. The answer to this request comes after the answers of
+    the ended run and before the answers of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)

@@ -53,8 +53,8 @@ def known(view: memoryview, version: int, replica: Replica) -> Shapes:
 def test_a_request_of_the_same_shape_is_parsed_alike(
     replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
 ) -> None:
-    """A request of a known shape gives the correlation id and records that the general parser
-    finds, whatever their sizes."""
+    """A shape finds in a request the same correlation id and records as the general parser,
+    whatever the sizes of the records."""
     shapes = known(frame(first, version, client=client), version, replica)
     view = frame(second, version, number=number, client=client)
     found = shapes.match(view)
@@ -107,7 +107,7 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """The answer made from a shape equals the general one byte for byte."""
+    """The answer made from a shape equals the general answer byte for byte."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)

@@ -24,7 +24,7 @@ def test_there_and_back(offset: int, metadata: str, epoch: int) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"-1", b"x", b"1 x", b"1 {", b'1 {"leader_epoch":"x"}'])
 def test_what_is_no_offset_is_refused(data: bytes) -> None:
-    """A node that holds no offset is refused, and the error names its path."""
+    """A node that holds no offset is refused, and the error names the node's path."""
     with pytest.raises(DocumentRefused, match="/some/path"):
         consumers.read_offset("/some/path", data, 0)
 

@@ -136,9 +136,9 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
 
 
 def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
-    """If the controller's session ends just as its node is read, this broker takes its place.
-    Otherwise no broker would notice that the controller is gone, and clients that ask for the
-    controller would wait until something else changes."""
+    """If the controller's session ends just as the controller's node is read, this broker becomes
+    the controller. Otherwise no broker would notice that the controller is gone, and clients that
+    ask for the controller would wait until something else changes."""
     world = World()
     there = [documents.controller(7, 0)]
 

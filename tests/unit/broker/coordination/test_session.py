@@ -20,7 +20,7 @@ from support.promises import promise
 
 
 def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
-    """When a job raises an unexpected exception, its caller gets an error and the thread goes
+    """When a job raises an unexpected exception, the job's caller gets an error and the thread goes
     on."""
     told: list[object] = []
 
@@ -125,8 +125,9 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
-    """A late deletion finds that its deletion mark is gone, because another broker finished the
-    deletion. If a new topic has the name by then, the late deletion leaves this topic alone."""
+    """A late deletion of a topic finds that the deletion mark is gone, because another broker
+    finished the deletion. If a new topic has the same name by then, the late deletion leaves the
+    new topic alone."""
     topic_id = uuid.uuid4()
     tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
@@ -137,8 +138,8 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """A caller that names the deleted topic's id gets TopicGone, and the new topic of that name is
-    unchanged."""
+    """If a topic was deleted and created again, a caller that names the deleted topic's id gets
+    TopicGone, and the new topic is unchanged."""
     tree: Any = Tree(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.nodes)
     with pytest.raises(store.TopicGone):

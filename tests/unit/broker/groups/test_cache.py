@@ -13,7 +13,7 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache knows a group's offsets only once all of them were read; a single commit does not
+    """The cache knows a group's offsets only after all of them were read; a single commit does not
     make the group known."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})

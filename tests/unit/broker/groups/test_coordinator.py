@@ -161,8 +161,8 @@ def test_names_that_no_group_can_have(group: str) -> None:
 
 
 def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a limited number of requests may wait for groups to be read; more get a retriable
-    error."""
+    """Only a limited number of requests may wait for groups to be read; further requests get a
+    retriable error."""
     monkeypatch.setattr(hosting, "WAITING_MAX", 2)
     world = World()
     for group in "abc":
@@ -181,7 +181,7 @@ def test_an_unreadable_group_is_not_begun_anew() -> None:
 
 
 def test_a_commit_is_answered_when_it_is_stored() -> None:
-    """A commit is answered once it is stored, or gets a retriable error if it could not be
+    """A commit is answered when it has been stored, or gets a retriable error if it could not be
     stored."""
     world = World()
     member = world.stable()
@@ -245,8 +245,8 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """An empty group is forgotten only once it is stored as empty, because until then ZooKeeper may
-    have a generation with members."""
+    """An empty group is forgotten only after it is stored as empty, because until then ZooKeeper
+    may have a generation with members."""
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)
@@ -260,7 +260,8 @@ def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
 
 
 def test_a_silent_member_is_out_by_the_timer() -> None:
-    """A timer removes a member whose heartbeats stop; each heartbeat moves its deadline."""
+    """A timer removes a member whose heartbeats stop; each heartbeat postpones the member's
+    deadline."""
     world = World()
     member = world.stable()
     group = world.groups.hosted["g"].group
@@ -296,7 +297,7 @@ def test_a_stop_answers_everybody() -> None:
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
     """A join to a group that our own consumers use in ZooKeeper gets INCONSISTENT_GROUP_PROTOCOL,
-    with one line in the log. Once these consumers have left, a join succeeds."""
+    with one line in the log. After these consumers have left, a join succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -358,8 +359,9 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """If a group had too many members to be stored with them, it is later stored again as empty.
-    Otherwise these members would count as active for ever."""
+    """A group with very many members is stored without its members. When such a group is loaded,
+    nobody is in it, and it is stored again as empty. Otherwise the omitted members would count as
+    active for ever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')

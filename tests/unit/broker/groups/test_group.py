@@ -85,8 +85,8 @@ class World:
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
-    """A new member first gets MEMBER_ID_REQUIRED with an id. It may join with this id for one
-    session timeout (KIP-394)."""
+    """A new member first gets MEMBER_ID_REQUIRED with an id. The member may join with this id for
+    one session timeout (KIP-394)."""
     world = World()
     given = world.joined("a", known_id_needed=True)
     assert given.error is ErrorCode.MEMBER_ID_REQUIRED
@@ -111,8 +111,8 @@ def test_a_new_group_waits_for_more_members() -> None:
 
 
 def test_an_assignment_is_told_when_it_is_stored() -> None:
-    """A member gets its assignment only once it is stored, so that a crash cannot take back an
-    assignment that a member knows."""
+    """A member gets its assignment only after the assignment is stored, so that a crash cannot take
+    back an assignment that a member knows."""
     world = World()
     joined = world.joined("a")
     world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
@@ -123,7 +123,7 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
-    """A generation commits nothing before it has an assignment, not even once the next generation
+    """A generation commits nothing before it has an assignment, not even while the next generation
     is being prepared. Otherwise, after a crash, the group would go on with a lower generation
     number, and a commit of an older generation could replace a commit of this generation."""
     world = World()
@@ -246,8 +246,8 @@ def test_zombies_are_refused() -> None:
 
 
 def test_commits_around_a_rebalance() -> None:
-    """Commits are taken while a rebalance waits for members, and refused once the next generation
-    began."""
+    """Commits are taken while a rebalance waits for members, and refused after the next generation
+    has begun."""
     world = World()
     member = world.stable()
     world.join("new", "", rebalance_timeout_s=60)
@@ -261,7 +261,7 @@ def test_commits_around_a_rebalance() -> None:
 
 
 def test_a_static_member_comes_back_into_its_place() -> None:
-    """A static member that returns keeps its generation and its assignment, and is answered once
+    """A static member that returns keeps its generation and its assignment, and is answered when
     its new id is stored; its old id is fenced (KIP-345)."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
@@ -373,9 +373,9 @@ def test_a_restored_group_goes_on() -> None:
 
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
-    """A crash may restore the id of a static member that had just been replaced. So the new member
-    is not fenced at first, but told to join again. It is fenced once a request with the restored id
-    has come."""
+    """A crash may restore the id of a static member that had just been replaced. So a request with
+    the new member's id is not fenced at first: the member is told to join again. After a request
+    with the restored id has come, requests with the new member's id are fenced."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")

@@ -251,8 +251,8 @@ def test_a_closed_queue_answers_and_does_nothing_more() -> None:
 
 
 def test_a_group_is_busy_until_its_job_is_done() -> None:
-    """A group counts as busy while a job of it waits or runs, so that nobody deletes or forgets it
-    meanwhile."""
+    """A group counts as busy while a job for the group waits or runs, so that nobody deletes or
+    forgets the group meanwhile."""
     world = World()
     world.commit("g", 1)
     assert world.queue.is_busy_with("g")
@@ -264,9 +264,9 @@ def test_a_group_is_busy_until_its_job_is_done() -> None:
 
 
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes of waiting offsets have a limit, their metadata included. A newer offset replaces
-    an older one. A commit beyond the limit is refused at once, and the room is free again after the
-    next job starts."""
+    """The bytes of waiting offsets and of their metadata together have a limit. A newer offset
+    replaces an older one. A commit beyond the limit is refused at once, and the room is free again
+    after the next job starts."""
     words = "w" * 4096
     monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()

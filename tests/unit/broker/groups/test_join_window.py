@@ -6,8 +6,8 @@ from skidway.broker.groups.join_window import JoinWindow
 
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
-    """If a group was empty, it waits for one delay, and for one more after each delay in which a
-    member came. It waits no longer than the longest rebalance timeout."""
+    """If a group was empty, it waits for one delay. After each delay in which a member came, the
+    group waits for one more delay. It waits no longer than the longest rebalance timeout."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=True)
     assert window.is_delaying
@@ -41,8 +41,8 @@ def test_who_came_prolongs_the_delay_once() -> None:
 
 
 def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
-    """A group that had members waits for them for the longest of their rebalance timeouts. A
-    newcomer does not prolong this wait."""
+    """If a group had members, it waits until they have joined again, but no longer than the longest
+    of their rebalance timeouts. A newcomer does not prolong this wait."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=False)
     window.arrived()

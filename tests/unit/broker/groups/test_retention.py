@@ -68,8 +68,8 @@ def test_a_group_with_members_is_kept() -> None:
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
     """A group that was never seen empty is first marked as empty, and its offsets expire later. If
-    consumers of the group have registered in ZooKeeper since then, and have left again, the group
-    is marked as empty anew."""
+    consumers of the group registered in ZooKeeper after the group was marked, and have left again,
+    the group is marked as empty anew."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)
@@ -106,8 +106,8 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """If one group cannot be looked at, the look goes on with the others. The look ends only if
-    ZooKeeper is away, because the next group would fail, too."""
+    """If one group's offsets cannot be checked, `look` goes on with the other groups. It ends early
+    only if ZooKeeper is away, because the next group would fail, too."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
@@ -116,7 +116,7 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
 
 
 def test_a_mistake_ends_one_look_and_not_the_next() -> None:
-    """An unexpected exception ends one look at the offsets; the next look works as usual."""
+    """An unexpected exception ends one call of `look`; the next call works as usual."""
     groups: Any = FakeGroups()
     session: Any = FakeSession(["a"], ["a"], Verdict(Fate.KEPT))
     mistakes = [ZeroDivisionError()]

@@ -8,7 +8,7 @@ GOOD = b"\x00\x01\x00\x00\x00\x02\x00\x01a\x00\x04logs\xff\xff\xff\xff"
 
 
 def test_the_topics_of_a_consumer() -> None:
-    """The topics of a consumer's subscription are read, whatever follows them."""
+    """The topics of a consumer's subscription are read, whatever bytes follow the topics."""
     assert subscription.topics(GOOD) == {"a", "logs"}
     assert subscription.topics(b"\x00\x00\x00\x00\x00\x00") == frozenset()
 

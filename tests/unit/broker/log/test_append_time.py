@@ -62,7 +62,7 @@ def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
 
 
 def test_event_times_are_not_bounded_where_they_do_not_count() -> None:
-    """With LogAppendTime message.timestamp.*.max.ms is ignored; its limits are for CreateTime, as
-    in Kafka."""
+    """With LogAppendTime, the limits of message.timestamp.*.max.ms are ignored. They are for
+    CreateTime, as in Kafka."""
     assert LogConfig(timestamp_after_max_ms=1).bounds_timestamps
     assert not LogConfig(timestamp_after_max_ms=1, append_time=True).bounds_timestamps

@@ -26,8 +26,8 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work. Without it
-    more of the log is read, and nothing is lost."""
+    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work: without the
+    checkpoint more of the log is read, and nothing is lost."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))
     assert checkpoints.read_offsets(path) == {}
@@ -35,7 +35,7 @@ def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
 
 
 def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
-    """meta.properties is read as it was written, and as Kafka writes it; a damaged one is
+    """A meta.properties file is read, whether the broker or Kafka has written it; a damaged file is
     refused."""
     assert checkpoints.read_meta(tmp_path) is None
     meta = MetaProperties(3, "cluster", "directory")

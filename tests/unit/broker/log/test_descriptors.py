@@ -38,7 +38,7 @@ def test_the_oldest_lets_go() -> None:
 
 
 def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one descriptor for all segments, each opens when it is used, and every batch is
+    """With one descriptor for all segments, each segment opens when it is used, and every batch is
     found."""
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     log = open_in(tmp_path, LogConfig(segment_bytes=150))
@@ -52,7 +52,7 @@ def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.Mon
 def test_no_descriptor_left_refuses_and_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that gets no descriptor is refused and changes nothing; the next one succeeds."""
+    """A write that gets no descriptor is refused and changes nothing; the next write succeeds."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     put(log, batch(b"b"))

@@ -1,4 +1,4 @@
-"""Several log directories: where partitions go, and what the failure of one means."""
+"""Several log directories: where partitions go, and what happens when one directory fails."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> None:
-    """A directory that cannot be used is offline from the start, and the others work. If no
-    directory can be used, the broker does not start."""
+    """A directory that cannot be used is offline from the start, and the other directories work. If
+    no directory can be used, the broker does not start."""
     (tmp_path / "file").touch()
     with pytest.raises(SkidwayError, match="file"):
         World(tmp_path / "file")
@@ -95,8 +95,9 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
-    """When a directory fails, its partitions stop with the reason, and new ones go to the others.
-    When the broker stops, it marks only the other directories as cleanly shut down."""
+    """When a directory fails, its partitions stop with the reason, and new partitions go to the
+    other directories. When the broker stops, it marks only the other directories as cleanly shut
+    down."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 4)
     failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))
@@ -145,8 +146,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """A checkpoint is written after it was asked for, so a caller who asks while one is being
-    written waits for the next one."""
+    """A caller who asks for a checkpoint waits for one that begins after the question. So if a
+    checkpoint is being written already, the caller waits for the next checkpoint."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]
@@ -181,8 +182,8 @@ def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
 
 
 def test_a_log_start_offset_survives(tmp_path: Path) -> None:
-    """Deleted records stay deleted after a kill, once the checkpoint of the log start is
-    written."""
+    """If the checkpoint of the log start was written before a kill, deleted records stay deleted
+    after the kill."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

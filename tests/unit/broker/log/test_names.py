@@ -34,8 +34,8 @@ def test_illegal_topics(name: str) -> None:
     ],
 )
 def test_directories_and_partitions(directory: str, partition: TopicPartition | None) -> None:
-    """A directory belongs to a partition only if it has exactly the name that this partition is
-    given."""
+    """A directory belongs to a partition only if the directory has exactly the name that the broker
+    gives to this partition's directory."""
     found = names.partition_of(directory)
     assert found == partition
     if found is not None:

@@ -55,7 +55,8 @@ def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
 
 
 def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
-    """A flush covers what was appended before it began; later batches wait for the next flush."""
+    """A flush covers what was appended before the flush began; later batches wait for the next
+    flush."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     running = log.begin_flush()
@@ -246,8 +247,8 @@ def test_a_full_disk_takes_nothing_by_half(
 def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a roll fails, the batches before it in the turn are stored, and those after it are
-    refused."""
+    """When a roll fails, the batches that came before the roll in the turn are stored, and the
+    batches after the roll are refused."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     put(log, sized(150))
 
@@ -268,8 +269,8 @@ def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
 
 
 def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
-    """A reader that holds a range of a segment can read it to its end, even after retention has
-    deleted the segment."""
+    """A reader that holds a range of a segment can read the range to its end, even after retention
+    has deleted the segment."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -303,7 +304,7 @@ def test_what_was_not_touched_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At a clean stop, nothing is written for a partition that was not touched since the broker
-    started. A partition that was appended to or rolled is synced."""
+    started. A partition to which batches were appended, or whose segment was rolled, is synced."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -337,7 +338,7 @@ def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
 
 
 def test_who_reads_on_needs_no_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read that begins where the last one ended needs no look into the index."""
+    """A read that begins where the last read ended needs no look into the index."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500, segment_bytes=10_000))
     for _ in range(150):
         append(log, sized(200))

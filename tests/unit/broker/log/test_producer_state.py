@@ -133,7 +133,7 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """A snapshot with a flipped bit or cut short is always detected, and the log is read
+    """A snapshot that has a flipped bit, or is cut short, is always detected, and the log is read
     instead."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):

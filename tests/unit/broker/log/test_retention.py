@@ -30,8 +30,8 @@ def decide(
 
 
 def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
-    """Retention deletes segments from the oldest on, and stops at the first one whose last append
-    is younger than the limit."""
+    """Retention deletes segments from the oldest on, and stops at the first segment whose last
+    append is younger than the limit."""
     assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
     assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
 
@@ -70,7 +70,8 @@ def test_what_is_below_the_log_start_goes() -> None:
 
 
 def test_what_a_reader_holds_stays() -> None:
-    """Segments with records that a group named in retention.hold has not read are kept."""
+    """A segment is kept if retention.hold names a group that has not read all records of the
+    segment."""
     assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False, held=True)
     assert decide(5, 5, 5, retention_ms=HOUR, held=20).count == 2
 
@@ -84,8 +85,8 @@ def test_nobody_holds_for_ever() -> None:
 
 
 def test_an_active_segment_is_rolled_when_nobody_holds_it() -> None:
-    """An old active segment is rolled only once the groups that hold it have read to the log's
-    end."""
+    """An old active segment is rolled only after the groups that hold the segment have read to the
+    log's end."""
     assert decide(5, 5, retention_ms=HOUR, held=15, flushed=20) == Expired(1, False, held=True)
     assert decide(5, 5, retention_ms=HOUR, held=20, flushed=20) == Expired(1, True)
 

@@ -27,7 +27,8 @@ def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
 
 def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
     """After a jump forward, retention's clock runs twice as fast until it agrees with the wall
-    clock. After a jump of a week, it advances two days in one day, and agrees after a week."""
+    clock. After a jump of a week, retention's clock advances two days in one day, and agrees with
+    the wall clock after a week."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start + 7 * DAY_MS)
@@ -39,8 +40,8 @@ def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
 
 
 def test_a_jump_back_is_followed_at_once() -> None:
-    """A jump back is followed at once, so that nothing expires too early; when the wall clock is
-    set right again, retention's clock catches up at twice the speed."""
+    """Retention's clock follows a jump back at once, so that nothing expires too early. When the
+    wall clock is set right again, retention's clock catches up at twice the speed."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start - DAY_MS)

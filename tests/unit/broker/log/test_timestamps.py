@@ -84,7 +84,7 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """Only records from the log start on count for the largest time, even if their segment has
+    """For the largest time, only records at or after the log start count, even if their segment has
     earlier records, too. If all records have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
@@ -121,7 +121,7 @@ def test_records_that_contradict_their_header_are_not_believed(
     tmp_path: Path, records: bytes
 ) -> None:
     """Records that contradict their header are ignored, so no answer has an offset outside of the
-    batch, or a time later than the largest one in the batch's header."""
+    batch, or a time later than the largest time in the batch's header."""
     log = open_in(tmp_path)
     append(log, batch(b"first"))
     append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))
@@ -131,7 +131,7 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
-    """A record whose time would exceed an int64 is answered with the largest int64, which the
+    """If a record's time would exceed an int64, the answer has the largest int64, which the
     protocol can carry."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1

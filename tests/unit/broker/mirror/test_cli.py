@@ -1,4 +1,4 @@
-"""What `skidway mirror status` prints for a status, and its exit status."""
+"""What `skidway mirror status` prints for a mirror's status, and the exit status of the command."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status:
 
 
 def test_every_name_has_its_reason() -> None:
-    """Each name in the status is printed on a line of its own, with its source first and its reason
-    last."""
+    """Each partition or topic that the status names is printed on a line of its own, with its
+    source before the name and its reason after the name."""
     told = details(
         [
             source(

@@ -95,8 +95,8 @@ def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
 
 
 def test_a_source_that_ends_below_us_has_lost_something() -> None:
-    """If the source ends at a lower offset than the mirror, it has lost records, and the partition
-    stops."""
+    """If the source ends at a lower offset than the mirror, the source has lost records, and the
+    partition stops."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert isinstance(follower.out_of_range(0, 7), Stop)
 
@@ -163,7 +163,7 @@ def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
 
 def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
     """If the source's log starts inside a batch, that batch is copied whole, and only the offsets
-    before it are named as a gap."""
+    before that batch are named as a gap."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(20, 30)
     assert follower.fetched([header(18, 6)]) == NameGap(10, 18, "expired")
@@ -203,7 +203,7 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
     """If an interruption comes while a gap is being named, the mirror asks again, and finds the
-    same gap, whether it was written down or not."""
+    same gap, whether or not the gap was written down."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()

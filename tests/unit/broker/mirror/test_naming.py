@@ -79,8 +79,8 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
-    """If another broker names a gap between the read and the write, the settings are read again,
-    and both gaps stay."""
+    """If another broker writes a gap after this broker has read the settings and before it writes
+    them, this broker reads the settings again, and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]

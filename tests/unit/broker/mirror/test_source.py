@@ -58,8 +58,8 @@ def follower(world: MirrorWorld) -> Phase:
 
 
 def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
-    """A new topic of the source gets a mirror, whose configs name the cluster and the topic that it
-    is copied from, with their ids."""
+    """A new topic of the source gets a mirror. The mirror's configs name the source's cluster and
+    topic, with their ids."""
     topic = world.source.create("logs", 2)
     fill(world, 3)
     fill(world, 2, 1)
@@ -126,8 +126,8 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """A topic whose configs cannot be read may be a mirror itself. It is not copied until they can
-    be read, and the status shows it; other topics go on."""
+    """A topic whose configs cannot be read may be a mirror itself. The topic is not copied until
+    its configs can be read, and the status names the topic; other topics go on."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -222,8 +222,8 @@ def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: Mirr
 
 
 def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
-    """If the source gave a wrong topic id for a moment, the topic goes on once the right id is
-    back."""
+    """If the source gave a wrong topic id for a moment, mirroring of the topic goes on when the
+    source gives the right id again."""
     topic = logs.source.topics["logs"]
     right, topic.topic_id = topic.topic_id, uuid.uuid4()
     logs.round()
@@ -250,8 +250,8 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """If the source answers an error instead of a topic's id, the topic is not stopped, and goes on
-    once the error is over."""
+    """If the source answers an error instead of a topic's id, the topic is not stopped, and
+    mirroring goes on when the error is over."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -277,8 +277,8 @@ def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld
 
 
 def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
-    """Batches fetched for a deleted mirror topic reach neither its log nor that of a new topic of
-    the same name."""
+    """Batches fetched for a deleted mirror topic reach neither the deleted topic's log nor the log
+    of a new topic with the same name."""
     fill(logs, 1)
     logs.turn()
     logs.client.serve()
@@ -326,8 +326,8 @@ def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
-    """If the source ends at a lower offset than the mirror, it has lost records that the mirror
-    has. The partition stops, and a person has to look at it."""
+    """If the source ends at a lower offset than the mirror, the source has lost records that the
+    mirror has. The partition stops, and a person has to look at it."""
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()
@@ -337,9 +337,9 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """If the source lost records and got others before it was asked for its offsets, these offsets
-    look right but prove nothing. So the mirror's last batch is compared, and the partition
-    stops."""
+    """If the source lost records and got others before the mirror asked for the source's offsets,
+    these offsets look right but prove nothing. So the mirror's last batch is compared, and the
+    partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
@@ -379,7 +379,8 @@ def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
 
 
 def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
-    """After a lost connection everything that was on its way is fetched again, once."""
+    """After a lost connection, batches that were on the way are fetched again, and each batch is
+    appended only once."""
     for _ in range(5):
         fill(logs, 2)
         logs.client.serve()
@@ -420,8 +421,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """If the source refuses a partition's records for now, the partition waits, and goes on once
-    the refusal is over; it is not stopped."""
+    """If the source refuses a partition's records for a time, the partition waits, and goes on when
+    the refusal is over; the partition is not stopped."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -450,8 +451,8 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """The mirror copies the records after a gap only when the gap is written down, and then it
-    copies all of them."""
+    """The mirror copies the records after a gap only after the gap has been written down, and then
+    copies all these records."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -552,7 +553,7 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
     """If the mirror asked for offsets before an interruption, an answer that comes after the
-    interruption is ignored. The mirror had asked for another position than it has then."""
+    interruption is ignored, because the question belonged to an earlier position of the mirror."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the source's first offset
@@ -585,8 +586,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
-    """If two answers for one partition come in one turn, as after a move of its leader, damage in
-    the first answer also voids the second answer."""
+    """If two answers for one partition come in one turn, as after a move of the partition's leader,
+    damage in the first answer also voids the second answer."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")
@@ -654,7 +655,7 @@ def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorl
 def test_a_roll_that_fails_is_a_refused_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If rolling a segment fails, the batches after it are fetched again, and nothing is
+    """If rolling a segment fails, the batches for the new segment are fetched again, and nothing is
     skipped."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.create("logs")
@@ -694,7 +695,8 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
     """If the mirror's own log cannot be read, there is no batch to compare. The mirror reports the
-    log to the broker, which stops the partition, and does not follow it."""
+    log to the broker, and the broker stops the partition. The mirror copies nothing into this
+    log."""
     path = logs.local.replicas[HERE].log.segments[0].path
     data = bytearray(path.read_bytes())
     data[-96:] = bytes(96)

@@ -88,8 +88,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """Requests that share one answer count one by one towards the limit of a connection. Once they
-    are answered, none of them is counted any more."""
+    """Requests that share one answer count one by one towards the limit of a connection. After the
+    answer, none of these requests is counted any more."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)

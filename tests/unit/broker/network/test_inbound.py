@@ -46,7 +46,8 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """The frames that come out are those that were sent, whole, in pieces, or many at once."""
+    """Whether frames arrive whole, in pieces, or many at once, exactly the frames that were sent
+    come out."""
     assert received(framed(*frames), sizes) == frames
 
 
@@ -57,8 +58,8 @@ def test_frames_come_out_byte_by_byte() -> None:
 
 
 def test_a_frame_larger_than_the_arena_is_received() -> None:
-    """A frame larger than the arena is received whole; its memory grows with the bytes that have
-    come."""
+    """A frame larger than the arena is received whole; the frame's memory grows with the bytes that
+    have come."""
     frame = bytes(range(256)) * 2000
     assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
 
@@ -82,7 +83,7 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """If a receive ends in the middle of a frame, that frame and the ones after it come out with
+    """If a receive ends in the middle of a frame, that frame and the frames after it come out with
     the next receive."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
@@ -190,9 +191,9 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
-    """A connection's memory grows with what it sent, not with what it announced. Each of 2,000
-    connections that announce 100 MB and send one byte takes 10 KiB; a connection that sends more
-    takes a few times as much as it sent."""
+    """A connection's memory grows with what the connection sent, not with what it announced. Each
+    of 2,000 connections that announce 100 MB and send one byte takes 10 KiB; a connection that
+    sends more takes a few times as much as it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

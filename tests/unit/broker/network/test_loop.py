@@ -55,7 +55,7 @@ def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
 
 
 def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
-    """A request of a flexible version with an unknown field at its end, as a later client may send.
+    """A request of a flexible version with an unknown field at its end, as a newer client may send.
 
     The size is written as a varint of three bytes.
     """
@@ -93,7 +93,7 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
 
 
 def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: BrokerCore) -> None:
-    """A repeated call, such as retention or checkpoints, is called again after it raised once."""
+    """A repeated call, such as retention or checkpoints, is still repeated after it raised once."""
     called: list[int] = []
 
     def unlucky_once() -> None:
@@ -223,7 +223,7 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
     """If a parked request holds up so many answers that they fill the connection, the connection no
-    longer wakes the loop. Requests that its client sends meanwhile are read after the answers have
+    longer wakes the loop. Requests that the client sends meanwhile are read after the answers have
     been sent."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))

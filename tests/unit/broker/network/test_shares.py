@@ -146,8 +146,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """A client that opens a new connection for each request gains nothing, because it does not come
-    before connections that already wait."""
+    """A client that opens a new connection for each request gains nothing, because a new connection
+    is not served before connections that already wait."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

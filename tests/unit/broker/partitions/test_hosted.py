@@ -48,7 +48,7 @@ def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
 
 
 def test_nobody_waits_so_the_flush_waits(world: World) -> None:
-    """If no request waits for the flush, it begins flush.ms after the write, not before."""
+    """If no request waits for a flush, the flush begins flush.ms after the write, not before."""
     world.produce(b"a")
     world.advance(0.049)
     assert not world.worker.waiting
@@ -157,7 +157,7 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
-    """The end of a flush changes nothing in a partition that was deleted meanwhile."""
+    """The end of a flush changes nothing in a partition that was deleted during the flush."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)
@@ -166,8 +166,8 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """flush_all is done once everything is flushed, including records that were written while it
-    ran."""
+    """flush_all is done when everything is flushed, including records that were written while
+    flush_all ran."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)
@@ -211,7 +211,7 @@ def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
 def test_the_policy(
     unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
 ) -> None:
-    """One flush runs at a time. If a request waits, the flush begins at once. Otherwise it begins
-    when flush.messages or flush.ms is reached."""
+    """One flush runs at a time. If a request waits, the next flush begins at once. Otherwise the
+    next flush begins when flush.messages or flush.ms is reached."""
     state = Flushing(unflushed, running, awaited, waited_ms)
     assert must_flush(state, LogConfig()) is expected

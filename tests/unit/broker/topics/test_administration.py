@@ -39,7 +39,7 @@ class AtOnce:
 
 
 class FakeSession:
-    """A ZooKeeper that agrees to everything once the test lets it answer."""
+    """A ZooKeeper that agrees to everything when the test lets it answer."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -98,8 +98,8 @@ LED = PartitionState(1, 3, (1,), 7)
 
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
-    """This broker is in its own catalog, even if the catalog was read while its registration was
-    gone, so that its clients are not sent away."""
+    """This broker's catalog always contains this broker, even if the catalog was read while the
+    broker's registration was gone. Otherwise the broker would send its clients away."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
@@ -180,7 +180,7 @@ def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
 
 def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     """The broker does not start if a partition is in two log directories, because only an operator
-    can know which one is right."""
+    can know which of the two directories is right."""
     topic_id = uuid.uuid4()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -193,8 +193,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
-    """When a topic was deleted elsewhere, its data is removed; when it vanished without a deletion
-    mark, its data is set aside."""
+    """When a topic was deleted elsewhere, its data is removed; when a topic vanished without a
+    deletion mark, its data is set aside."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -237,7 +237,7 @@ def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path)
 
 def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
     """A catalog that was read before a topic was deleted and created again does not bring the
-    deleted one back."""
+    deleted topic back."""
     old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
     made(tmp_path, old.topic_id)
     world = World(tmp_path, catalog(old))
@@ -290,8 +290,8 @@ def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
-    """When another broker deletes a topic, its stopped partitions are forgotten here, and a new
-    topic of the same name is served."""
+    """When another broker deletes a topic, the topic's stopped partitions are forgotten here, and a
+    new topic of the same name is served."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert LOGS in world.logs.stopped
@@ -304,7 +304,7 @@ def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
 
 def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -> None:
     """A partition with a damaged partition.metadata is stopped with the reason and left untouched;
-    the others are served."""
+    the other partitions are served."""
     two = Topic("logs", uuid.uuid4(), {n: TopicPartitionInfo((1,), LED) for n in range(2)})
     for number in range(2):
         (tmp_path / f"logs-{number}").mkdir()

@@ -27,7 +27,8 @@ def test_some_settings_change_and_the_others_stay() -> None:
 
 
 def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
-    """Appending to a list that the topic does not set adds to the list that the topic inherits."""
+    """If a topic does not set a list but inherits it, appending to the list adds to the inherited
+    values."""
     found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
     assert found == {"cleanup.policy": "delete"}
 
@@ -96,8 +97,8 @@ def test_settings_of_another_version_stay() -> None:
 
 
 def test_a_value_that_could_not_be_described_again_is_refused() -> None:
-    """A value too long for DescribeConfigs is refused, even if it is a list that became that long
-    by appending."""
+    """A value too long for DescribeConfigs is refused, even if the value is a list that became too
+    long only by appending."""
     groups = ",".join(f"group-{number}" for number in range(2_000))
     found = altered({}, [Change("retention.hold", SET, groups)], {})
     more = ",".join(f"another-{number}" for number in range(2_000))

@@ -42,8 +42,8 @@ def test_settings_that_make_sense_are_taken() -> None:
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """A log follows its topic's settings. If the topic has no such setting, or its value cannot be
-    read, the log follows the broker's setting."""
+    """A log follows its topic's settings. If the topic lacks a setting, or the setting's value
+    cannot be read, the log follows the broker's setting."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)
@@ -59,7 +59,7 @@ def test_a_mirror_may_have_gaps() -> None:
 
 
 def test_every_default_is_legal_and_every_broker_key_exists() -> None:
-    """Every default of a topic setting is legal, and the broker settings that it names exist."""
+    """Every topic setting has a legal default, and names only broker settings that exist."""
     known = set(specs(BrokerSettings))
     for each in TOPIC_CONFIGS.values():
         assert known.issuperset(each.broker_keys), each.name

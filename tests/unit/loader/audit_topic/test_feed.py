@@ -62,7 +62,8 @@ def test_own_numbers_are_noted() -> None:
 
 
 def test_audit_topics_of_sources() -> None:
-    """Announcements of a mirrored topic are read from the mirror of its cluster's audit topic."""
+    """Announcements of a mirrored topic come from the source cluster's audit topic, and the loader
+    reads them from the mirror of that audit topic."""
     sources = [SOURCE, Source("offline", "c", "own", "")]
     existing = ["_skidway_audit", "dc1._skidway_audit", "dc2._skidway_audit", "dc1.logs"]
     assert audit_topics(sources, "offline", existing) == ["_skidway_audit", "dc1._skidway_audit"]
@@ -77,9 +78,9 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """An audit topic made again is read from its start, even if it is longer than the old position.
-    The stored position has the id of the topic to which it belongs, so the loader notices the
-    change."""
+    """An audit topic made again is read from its start, even if the new topic is longer than the
+    old position. The stored position has the id of the topic to which it belongs, so the loader
+    notices the change."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)

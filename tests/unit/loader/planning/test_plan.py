@@ -130,7 +130,8 @@ def test_a_batch_below_that_is_gone_is_named() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30))
 def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: int) -> None:
-    """The slices of a partition cover its range exactly once, and none is larger than requested."""
+    """The slices of a partition cover the partition's range exactly once, and no slice is larger
+    than requested."""
     planned = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -147,7 +148,7 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """Slices of all partitions take turns, so that a large partition does not hold the others
+    """Slices of all partitions take turns, so that a large partition does not hold other partitions
     back."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
@@ -184,7 +185,8 @@ def test_accepted_gaps_that_make_no_sense(text: str) -> None:
 
 
 def test_named_gaps_come_from_all_who_name() -> None:
-    """Named gaps come from the previous load, the mirror and the operator, each once."""
+    """The named gaps are those of the previous load, the mirror and the operator. A gap that two of
+    them name is listed once."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -194,15 +196,15 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays named in the manifest until it is passed, because the mirror's list of gaps is
-    bounded, and the operator may have removed the setting."""
+    """A gap stays named in the manifest until a load has passed the gap, because the mirror's list
+    of gaps is bounded, and the operator may have removed the setting that accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """A partition that the topic no longer has keeps its position; nothing of it is loaded, and the
-    run reports it."""
+    """A partition that the topic no longer has keeps its position; nothing of the partition is
+    loaded, and the run reports the partition."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
@@ -213,7 +215,7 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
 
 def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
     """A partition whose leader is silent keeps its position for the next load and is reported,
-    whether or not anything of it was loaded before."""
+    whether or not anything of the partition was loaded before."""
     before = {0: AT_100}
     found = plan.missing_partitions(
         "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
@@ -247,7 +249,7 @@ def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
     """Several limited loads together take every offset up to the watermark that was read at the
-    start. Each of them takes something, and none takes much more than its limit."""
+    start. Each load takes something, and no load takes much more than its limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)

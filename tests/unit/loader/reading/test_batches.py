@@ -1,5 +1,5 @@
 """Batches of a partition: a broker's silence is measured only while the loader waits for a batch,
-not while it processes one."""
+not while the loader processes a batch."""
 
 from __future__ import annotations
 

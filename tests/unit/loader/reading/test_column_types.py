@@ -19,7 +19,7 @@ from support.randomness import share_of
 
 
 def type_of(avro: Any) -> pa.DataType:
-    """The type of a column of an Avro type."""
+    """The Arrow type of a column that is made from the Avro type."""
     schema = {"type": "record", "name": "R", "fields": [{"name": "f", "type": avro}]}
     return column_schema(Codec(json.dumps(schema)).arrow_schema).field("f").type
 
@@ -42,8 +42,8 @@ def type_of(avro: Any) -> pa.DataType:
     ],
 )
 def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -> None:
-    """If the registry accepts a change from one type to the other, files of both have the same
-    type."""
+    """If the registry accepts a change from one Avro type to the other, the column has the same
+    type in files of both schemas."""
     assert type_of(before) == type_of(after)
 
 
@@ -62,14 +62,14 @@ def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -
     ],
 )
 def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: pa.DataType) -> None:
-    """No column has a type that Parquet cannot hold, or because of which plain Spark would refuse
-    the whole file."""
+    """Parquet can hold the type of every column, and plain Spark can read it. Otherwise Spark would
+    refuse the whole file."""
     assert type_of(avro) == arrow
 
 
 def test_in_a_directory_every_field_may_be_null() -> None:
-    """The columns of a directory require no field, at any depth, because files of older schemas
-    lack fields that came later."""
+    """In the schema of a directory every field may be null, at any depth, because files of older
+    schemas lack fields that came later."""
     inner = pa.field("x", pa.int64(), nullable=False)
     struct = pa.struct([inner])
     held = pa.schema(
@@ -114,8 +114,8 @@ def test_every_value_survives_the_conversion_and_the_file(
 
 
 def is_same(before: Any, after: Any) -> bool:
-    """Whether a column's value is the codec's value: a large decimal is text, and an empty record
-    has the field `_`."""
+    """Whether the value `after`, from a column, equals the value `before`, from the codec. In a
+    column a large decimal is text, and an empty record has the field `_`."""
     match before, after:
         case Decimal(), str():
             return before == Decimal(after)

@@ -1,5 +1,5 @@
-"""Values become columns, each by its own schema; a value that cannot be decoded is set apart with a
-reason."""
+"""Each value is decoded by its own schema, and the values become columns. A value that cannot be
+decoded is set apart with a reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of one schema become its columns and are counted by schema id."""
+    """Values of one schema become the columns of that schema and are counted by schema id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()
@@ -33,7 +33,7 @@ def test_one_schema_is_decoded_at_once() -> None:
 
 
 def test_no_values() -> None:
-    """No values give columns without rows."""
+    """If there are no values, the columns have no rows."""
     decoded = decode([])
     assert [len(column) for column in decoded.columns] == [0]
 

@@ -1,5 +1,5 @@
-"""The writer's columns become the reader's columns by name, alias, default and cast, and never a
-wrong value."""
+"""The writer's columns become the reader's columns by name, alias, default and cast. No value ever
+becomes a wrong value."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_a_missing_field_takes_its_default() -> None:
 
 
 def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
-    """Imported schemas may have an invalid default. It is an error only for records whose writer's
-    schema lacks the field."""
+    """Imported schemas may have an invalid default. Such a default is an error only for records
+    whose writer's schema lacks the field with that default."""
     reader = record(LINE, field("code", "int", default="five"))
     assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
     writer = record(field("code", "int"), LINE)
@@ -201,8 +201,9 @@ def inner(*fields: dict[str, object]) -> dict[str, object]:
 def test_inside_of_fields_avros_rules_hold(
     written: object, read: object, value: object, expected: object
 ) -> None:
-    """A union's members are found by their types, not by their numbers, and the fields of nested
-    records by name, alias and default. So a number stays a number, and no value becomes null."""
+    """A union's members are found by their types, not by their numbers. The fields of nested
+    records are found by name, alias and default. So a number stays a number, and no value becomes
+    null."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -238,8 +239,8 @@ def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
 
 
 def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -> None:
-    """Arrow can cast an empty column of longs to a short decimal, but not a column with rows. Such
-    schemas are irreconcilable from the start, so that no load fails later."""
+    """Arrow can cast an empty column of longs to a short decimal, but not a column with rows.
+    Schemas that need such a cast are irreconcilable from the start, so that no load fails later."""
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 1}
     with pytest.raises(NotProjectable, match="field x was written as int64"):
         Projection(record(field("x", "long")), record(field("x", decimal)))

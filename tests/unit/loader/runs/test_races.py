@@ -1,4 +1,4 @@
-"""Two loads at once: the slower one ends well if nothing is left to load."""
+"""Two loads at once: the slower load ends well if nothing is left to load."""
 
 from __future__ import annotations
 

@@ -121,6 +121,6 @@ def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
 
 
 def test_an_unreachable_cluster_stops_the_run() -> None:
-    """If no broker answers, the whole run ends with that error."""
+    """If no broker answers, the whole run ends with the error BrokerUnreachable."""
     with pytest.raises(BrokerUnreachable):
         look(settings(), Client(unreachable=True))  # type: ignore[arg-type]

@@ -72,8 +72,8 @@ def test_other_ends_have_the_status_that_the_process_has(
 
 
 def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
-    """After a killed run the time of the last start is later than that of the last end. All other
-    values stay as they were."""
+    """After a killed run the time of the last start is later than the time of the last end. All
+    other values stay as they were."""
     end = run(path, clock, GOOD)
     clock.advance(60)
     Recorded(path, clock).__enter__()
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: Manua
 def test_a_refused_configuration_is_a_run_with_its_status(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mistake: str
 ) -> None:
-    """If a run's configuration is refused (an unknown key, a bad value, a missing one), the run
+    """If a run's configuration is refused (an unknown key, a bad value, a missing value), the run
     records its status. Otherwise a monitor would still see the last, good run."""
     good = run(path, ManualClock(), GOOD)
     config = tmp_path / "loader.yml"

@@ -287,8 +287,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for their file's announcement as long as the setting says. If the wait is zero,
-    they are rejected at once."""
+    """Records wait for their file's announcement as long as the setting says. If the setting is
+    zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -334,8 +334,8 @@ def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResul
 
 def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
     """A topic's outcome adds up its loads' rows, rejects, repeats and reasons, and names the files
-    for which the last load waits. Its ranges go from the start of the first load to the end of the
-    last load."""
+    for which the last load waits. The ranges of the outcome go from the start of the first load to
+    the end of the last load."""
     waiting = Stop(3, "not announced", (8, 1), frozenset({(8, 1)}))
     outcome = TopicOutcome("logs", waiting=[waiting])
     results = [
@@ -392,15 +392,15 @@ def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
 
 
 class Away(MemoryLoading):
-    """The leader of two partitions does not answer."""
+    """A topic that has two partitions with a leader that does not answer."""
 
     def _topic(self, until: int | None) -> SourceTopic:
         return replace(super()._topic(until), away=dict.fromkeys((1, 2), "dead:9092 is silent"))
 
 
 def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
-    """A partition whose leader is away keeps its position, while the others are loaded and
-    committed."""
+    """A partition whose leader is away keeps its position, while the other partitions are loaded
+    and committed."""
     loading = Away()
     loading.write(5)
     with patch.object(Away, "_topic", MemoryLoading._topic):
@@ -468,8 +468,8 @@ class Renamed(MemoryStore):
 
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
-    """An output reached by another name keeps its first name in the audit, because the audit would
-    otherwise take it for another place, which lacks the earlier loads."""
+    """An output reached by another name keeps its first name in the audit. Otherwise the audit
+    would take the output for another place, which lacks the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()
