@@ -6,12 +6,17 @@ schema is added (docs/adr/0019-columns-that-stay-readable.md).
 
 from __future__ import annotations
 
+from typing import Final
+
 import pyarrow as pa
 from pyarrow import types
 
 from skidway.loader.reading.column_types import column_type
 from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, unwrapped
+
+_PROMOTIONS: Final = {("int", "long"), ("float", "double")}
+"""Promotions after which a column has the same type."""
 
 
 def are_alike(old: str, new: str) -> bool:
@@ -32,7 +37,8 @@ def _alike(old: AvroType, new: AvroType) -> bool:
         return _alike(old.values, new.values)
     if isinstance(old, Union) and isinstance(new, Union):
         return _same_members(old, new)
-    return _file_type(old) == _file_type(new)
+    is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
+    return is_same and bool(_file_type(old) == _file_type(new))
 
 
 def _same_fields(old: Record, new: Record) -> bool:

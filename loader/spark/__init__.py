@@ -1,7 +1,7 @@
-"""Spark: one session per run, one task per slice.
+"""Spark: one session per run, one task per slice, or per group of files to rewrite.
 
-    runner        the driver's side: starts Spark with the first slice, runs slices
-    task          the worker's side: one slice
+    runner        the driver's side: starts Spark with the first task, runs tasks
+    task          the worker's side: one slice, or one group of files
     failures      turns an error of Spark or its tasks into one sentence
     properties    Spark's properties: the loader's defaults and the operator's
     scratch       Spark's directory for one run, deleted after the run

@@ -12,9 +12,10 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of the output, and the schema that its columns follow."""
+    """A file of the output, the load that added it, and the schema that its columns follow."""
 
     file: DataFile
+    load: int
     schema: SchemaChoice | None
 
 
@@ -32,5 +33,5 @@ def live(
             found.pop(path, None)
         for file in manifest.files:
             if file.kind in kinds:
-                found[file.path] = LiveFile(file, manifest.schema)
+                found[file.path] = LiveFile(file, number, manifest.schema)
     return found

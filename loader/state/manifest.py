@@ -161,8 +161,8 @@ class Manifest:
         return layout.staging(self.topic, self.number, self.uuid)
 
     def rows(self) -> int:
-        """Rows that this load added."""
-        return sum(file.rows for file in self.files if file.kind == ROWS)
+        """Rows that this load added. A load that rewrites files adds none."""
+        return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
         """Records that this load wrote into files of rejects."""

@@ -24,6 +24,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Slice
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.rewriting.group_rewrite import GroupRewrite, Rewritten
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run import load_all
@@ -162,3 +163,9 @@ class _Spark:
         batches = [memoryview(bytes(batch)) for batch in log.batches]
         runner = Runner(self._loading.store, {0: batches}, job)
         return iter([runner.one(piece, marks) for piece, marks in work])
+
+    def run_work(self, work: Sequence[Any], _progress: object) -> list[Rewritten]:
+        """Rewrites groups of files, which are the last arguments of each task, in the store."""
+        self._other()
+        groups = (each.args[1:] for each in work)
+        return [GroupRewrite(*each, self._loading.store, 0).run() for each in groups]
