@@ -669,7 +669,7 @@ MUTANTS = (
     ),
     Mutant(
         "a commit that failed with its own manifest there is a lost race",
-        "loader/runs/topic_load.py",
+        "loader/runs/attempt.py",
         " or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:",
         ":",
         (
