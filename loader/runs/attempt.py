@@ -52,6 +52,11 @@ class Attempt:
                 raise self._lost() from error  # the winner may have deleted this staging directory
             raise
 
+    def check(self) -> None:
+        """Raises LostRace if another loader has already committed the number."""
+        if self._store.length(self._manifest) is not None:
+            raise self._lost()
+
     def discard(self) -> None:
         """Deletes the staging directory of a load that is not committed and never will be."""
         with contextlib.suppress(SkidwayError):  # the caller raises the error that ended the load

@@ -98,6 +98,7 @@ class Compaction:
                 tried |= {file.file.path for group in rewrite.groups for file in group.files}
                 if manifest is not None:
                     result.add(manifest)
+                    tried |= {file.path for file in manifest.files}
             raise LostRace(f"{topic}: other loaders were faster {RACES_MAX} times; try again later")
         except Interrupted:
             raise
@@ -107,7 +108,7 @@ class Compaction:
 
     def _next(self, newest: Manifest, tried: set[str]) -> Rewrite | None:
         """The files that the next load puts together; None if there are none left. tried: files
-        that an earlier load of this run was to put together."""
+        that an earlier load of this run was to put together, or has made."""
         found = operations.run(live(newest), self._store)
         files = [
             each

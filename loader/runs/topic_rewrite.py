@@ -65,6 +65,8 @@ class TopicRewrite:
     ) -> tuple[Manifest | None, list[SkidwayError]]:
         results = self._results(rewrite, progress)
         kept = [SkidwayError(each.kept) for each in results if each.made is None]
+        if kept:  # another loader may have removed the files meanwhile
+            self._attempt.check()
         if len(kept) == len(results):
             return None, kept
         return self._manifest(rewrite, results), kept

@@ -128,8 +128,10 @@ class TopicRun:
         attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self.newest)
         manifest, self._kept = attempt.run(rewrite, self._progress(self._topic.name))
         self._tried.add(schema.id)
+        self.outcome.problems += self._kept
         if manifest is None:
             return False
+        self.outcome.loads.append(manifest.number)
         _log.info(
             "files_rewritten",
             topic=self._topic.name,
