@@ -14,22 +14,26 @@
         v
     accounts/        announcements, deltas, seals -> outbox -> `_skidway_audit`
 
+Of the messages for the audit, an announcement says what a file id stands for, a delta counts
+records, and a seal says up to which time the deltas contain all lines.
+
 What is guaranteed, and by what (docs/delivery.md has the reasons):
 
 * The agent sends bytes only after the transaction with their intent (the promise) is durable.
 * After a crash the agent sends again every intent that the checkpoint has not passed. It uses the
-  recipe that the intent names, and requires that the file's bytes still have the intent's CRC.
-* If an intent cannot be sent again, the agent asks the brokers which of its records they have.
-  These records count as acknowledged. The missing records are sent as the present program makes
-  them, or their byte range is declared lost or uncertain. The transaction that moves the file's
-  position past the range also holds the declaration. Acknowledged, rejected, filtered, lost,
-  uncertain and pending bytes always add up to the bytes of each file
+  recipe that the intent names (the settings, schemas and versions of code that decide which records
+  the bytes become), and requires that the file's bytes still have the intent's CRC.
+* If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
+  records that the brokers have count as acknowledged. The missing records are sent as the present
+  program makes them, or their byte range is declared lost or uncertain. The transaction that moves
+  the file's position past the range also holds the declaration. Acknowledged, rejected, filtered,
+  lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
   with this sequence, it ends the file id and gives the file a new one.
 
 Who owns what. One thread does all the work. The threads of watchdog and of the metrics endpoint
-only hand values to it, or read its values. Each mutable state has one owner:
+only hand values to that thread, or read its values. Each mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -48,7 +52,7 @@ only hand values to it, or read its values. Each mutable state has one owner:
     accounts.mail.Mail            audit messages that wait          memory; `outbox`
     accounts.deltas.Deltas        numbers; counts in no delta yet   memory; `sums`, `losses`, `meta`
     accounts.accounts.Accounts    the deltas; seals on their way    memory
-    accounts.leaving.Leaving      topics that have a last word      memory; `meta`
+    accounts.leaving.Leaving      last words (final seals)          memory; `meta`
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
@@ -56,10 +60,10 @@ only hand values to it, or read its values. Each mutable state has one owner:
     loop.loop.Loop                the turn                          memory
 
 Bounds: a turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the
-brokers' logs looks for the records of at most SEARCH_BYTES of files. Reading stops at RECORDS_MAX
-undecided refused records and at `buffer.memory` bytes of unacknowledged batches. At most
-`max.open.files` descriptors are open. While the disk of the state is full, nothing is read and
-nothing new is promised.
+brokers' logs looks for the records of at most SEARCH_BYTES of files. Reading stops while
+RECORDS_MAX records that brokers refused are undecided, and while `buffer.memory` bytes of batches
+are unacknowledged. At most `max.open.files` descriptors are open. While the disk of the state is
+full, nothing is read and nothing new is promised.
 
 Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 

@@ -26,7 +26,7 @@ DRAIN_S = 60.0
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `agent`."""
+    """Adds the command `agent` with its verbs."""
     from skidway.agent.settings import AgentSettings
 
     noun = subparsers.add_parser(
@@ -189,7 +189,7 @@ def _give_up(args: argparse.Namespace) -> int:
 
 class _WithoutPandas(MetaPathFinder):
     """Makes each import of pandas fail as if it were not installed. An entry None in sys.modules
-    would have the same purpose, but would confuse Cython.
+    would have the same effect, but would confuse Cython.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

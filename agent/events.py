@@ -141,7 +141,7 @@ def _bytes_known(range_: SetApart) -> int:
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files were not read, or may not have been; nobody knows how many bytes they have."""
+    """Rotated files were left unread, or may have been; nobody knows how many bytes they have."""
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 

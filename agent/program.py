@@ -2,8 +2,8 @@
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of it. Beside it, watchdog's thread only hands values over, and the metrics'
-thread only reads values.
+One thread does all of it. Beside it, the thread of the library watchdog only hands file events
+over, and the metrics' thread only reads values.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
 LIMITS_EVERY_S = 0.2
-"""Seconds between two looks for the file `read.until`."""
+"""Seconds between two looks at the file that the setting `read.until` names."""
 
 GARBAGE_AFTER = 200_000
 """Python's garbage collector searches for cycles each time that there are this many new objects. A
@@ -82,7 +82,8 @@ class Status:
     """What /health says. Its parts are never changed, only replaced as a whole, because another
     thread reads them.
 
-    pending: returns how many bytes are not settled; None until the loop exists.
+    pending: returns how many bytes of the files are not settled (for example acknowledged or
+    declared lost); None until the loop exists.
     """
 
     health: Health
@@ -115,9 +116,9 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
 def _tail(
     settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
 ) -> frozenset[str]:
-    """Runs until the shutdown, or until topics were made again. Returns the topics that were made
-    again. If topics were made again, the caller starts the agent anew from the durable state, as
-    after any stop. The old connections send nothing more.
+    """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
+    were made again. If topics were made again, the caller starts the agent anew from the durable
+    state, as after any stop. The old connections send nothing more.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -178,8 +179,8 @@ def find(
     shutdown: Shutdown,
     status: Status,
 ) -> Found | None:
-    """Waits until the cluster and the registry answer; None if the shutdown was requested
-    before.
+    """Waits until the cluster and the registry answer. Returns None if the shutdown was requested
+    before they answered.
     """
 
     def pause(seconds: float) -> None:
@@ -235,9 +236,10 @@ def _pauses() -> Iterator[float]:
 class Drained:
     """How far a leaving agent came.
 
-    said: how many topics have a last word. unsaid: the topics without a last word. obstacles: why
-    these topics have no last word. is_published: whether all messages to the audit have arrived.
-    full_reason: why the state cannot be written now.
+    said: how many topics have a last word (a seal after which the audit waits for nothing more).
+    unsaid: the topics without a last word. obstacles: why these topics have no last word.
+    is_published: whether all messages to the audit have arrived. full_reason: why the state cannot
+    be written now.
     """
 
     said: int
@@ -427,8 +429,8 @@ class RunningAgent:
         return Health(well, detail)
 
     def _refresh(self) -> None:
-        """Asks the cluster for new partitions and limits, and whether topics were made again. If
-        the cluster is unreachable, changes nothing.
+        """Asks the cluster for the topics' partitions and `max.message.bytes`, and whether topics
+        were made again. If the cluster is unreachable, changes nothing.
         """
         try:
             found = connection.refresh(self._asking, self._destinations)

@@ -216,7 +216,7 @@ class AuditSettings:
             )
 
     def policy(self, listed: Iterable[RosterEntry] = ()) -> Policy:
-        """The expectations for judging buckets; listed: the entries of the roster's file."""
+        """The policy by which buckets are judged. listed: the entries of the roster's file."""
         return Policy(
             tiers=tuple(Tier(tier.upper()) for tier in self.tiers),
             lateness_ms=self.lateness_ms,

@@ -1,7 +1,7 @@
 """Other message sizes, acks, numbers of producers and codecs; and the CPU time for each GB.
 
 The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
-zstd can compress them; the clients compress on the same cores.
+zstd can compress them. The clients compress them, on the cores on which the brokers run.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ hand their results to the loop with `Loop.post`; no other state is shared.
 
 What is promised (the tests that check it are in tests/crash/broker and tests/conformance/broker):
 
-1. acks=all is answered when the batch is on disk, acks=1 when it is in the file.
+1. A batch with acks=all is answered when it is on disk, a batch with acks=1 when it is in the file.
 2. Consumers see only what is on disk. What they saw never changes, and only retention removes it.
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
    the offset of the stored batch only if both batches are equal, and the stored batch is on disk.
@@ -59,6 +59,6 @@ What is promised (the tests that check it are in tests/crash/broker and tests/co
    Recovery cuts off all other bytes that it finds in the files, and keeps a copy of them. If good
    data follows bytes that must be cut off, the partition is stopped, and reported.
 5. While ZooKeeper is away, produce and fetch go on. Groups that have their assignment go on, too.
-6. A commit is answered when its offset is in ZooKeeper. A commit of an older generation never
-   replaces this offset.
+6. A commit is answered when its offset is in ZooKeeper. A commit of an older generation of the
+   group never replaces this offset.
 """

@@ -21,8 +21,8 @@ class BrokerAddress:
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """The leader of a partition. isr: the partition's in-sync replicas. version: for conditional
-    writes.
+    """The leader of a partition. isr: the partition's in-sync replicas. version: the version of the
+    state's node in ZooKeeper, for conditional writes.
     """
 
     leader: int

@@ -32,7 +32,7 @@ _log = log.get(__name__)
 
 
 class Session(Protocol):
-    """Does work on ZooKeeper: broker.coordination.session."""
+    """Does work on ZooKeeper, as broker.coordination.session does."""
 
     def submit(
         self,
@@ -44,7 +44,9 @@ class Session(Protocol):
 
 
 class Expiry:
-    """Owned by the loop. `call_later(delay_ms, action)` is the loop's."""
+    """Owned by the loop. `call_later(delay_ms, action)` lets the loop call `action` after the
+    delay.
+    """
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class Expiry:
         self._offsets: dict[Reader, int] = {}
 
     def look(self) -> None:
-        """Asks which offsets the holding groups have committed, then expires segments."""
+        """Asks what the groups of `retention.hold` have committed, then expires segments."""
         self._counts.retention_checks += 1
         held = self._logs.held()
         readers = [(group, tp) for tp, groups in held.items() for group in groups]
@@ -104,8 +106,8 @@ class Expiry:
             self._call_later(delay_ms, partial(self._logs.remove, paths))
 
     def _known(self, reader: Reader) -> int:
-        """The offset up to which a group has read; 0 if this offset is beyond the end of this
-        log.
+        """The offset up to which a group has read a partition; 0 if this offset is beyond the end
+        of the partition's log.
         """
         offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
         return offset if log is not None and offset <= log.log_end_offset else 0

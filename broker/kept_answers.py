@@ -1,13 +1,13 @@
 """Keeps encoded answers to requests that many clients send in the same form. An answer is kept as
 long as it is right.
 
-After a restart every client asks for ApiVersions and Metadata at once, most of them for the same
-topics. The bytes of an answer depend only on the request's version, on its body and on some
-snapshots. A snapshot is an object that is never changed, only replaced by a new one. So an answer
-is right as long as the snapshots are the same objects, and nobody has to report a change.
+After a restart of the broker, all clients ask for ApiVersions and Metadata at once, and most of
+them name the same topics. The bytes of an answer depend only on the request's version, on its body
+and on some snapshots. A snapshot is an object that is never changed, only replaced by a new one. So
+an answer is right as long as the snapshots are the same objects, and nobody has to report a change.
 
-The handler must not keep an answer that depends on anything else, or whose request has an effect,
-such as the creation of a topic.
+The handler of a request must not keep its answer if the answer depends on anything else, or if the
+request has an effect, such as the creation of a topic.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final
 
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
-"""The most bytes of all kept answers together. This is enough for 200,000 partitions in version
-5.
+"""The most bytes of all kept answers together. This is enough for 200,000 partitions in answers to
+Metadata requests of version 5.
 """
 REQUEST_BYTES_MAX: Final = 16 << 10
 """Answers to longer requests are not kept. Such a request names hundreds of topics, and hardly two

@@ -47,7 +47,9 @@ _log = log.get(__name__)
 
 
 def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None) -> int:
-    """Serves until shutdown; returns the exit status. Raises SkidwayError if it cannot start."""
+    """Serves until shutdown, then returns the exit status. Raises SkidwayError if the broker cannot
+    start.
+    """
     descriptors.raise_limit()
     program = Program(settings, clock or SystemClock())
     try:
@@ -61,9 +63,7 @@ def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None
 
 
 class Program:
-    """A broker with everything around it. To use it, call `start`, run the loop, and call
-    `close`.
-    """
+    """A broker with everything around it. Call `start`, then `loop.run`, then `close`."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings

@@ -1,6 +1,6 @@
 """Requests that cannot be answered yet: fetches with too little data, produce requests that wait
-for the high watermark. The name "purgatory" is Kafka's. So is the rule: every operation completes
-exactly once.
+for the high watermark. Such a request is an *operation* here. The name "purgatory" is Kafka's, and
+so is the rule that every operation completes exactly once.
 
 An operation is registered under each partition that it waits for. Code that changes a partition
 calls `check`, which asks each operation registered under that partition whether it can complete. At

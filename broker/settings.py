@@ -31,7 +31,7 @@ class Endpoint:
 
 
 def parse_endpoint(text: str, key: str) -> Endpoint:
-    """ "PLAINTEXT://host:port". Raises ConfigurationRefused naming `key`."""
+    """Parses "PLAINTEXT://host:port". Raises ConfigurationRefused, which names `key`."""
     protocol, separator, address = text.strip().partition("://")
     host, colon, port = address.rpartition(":")
     if not separator or not colon or not port.isdigit() or int(port) > 65535:

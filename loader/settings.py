@@ -105,7 +105,8 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The cluster's name, which the brokers or the settings give."""
+        """The value of `cluster_name`, which a run sets after it has asked the brokers; the default
+        name as long as there is no value."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:

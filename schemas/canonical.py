@@ -1,5 +1,5 @@
-"""The canonical text of a schema, which the registry stores: as Avro Java writes it, without white
-space.
+"""Writes the canonical text of a schema: the text that Avro Java writes, without white space. The
+registry stores this text.
 
 Two texts with the same canonical form are the same schema to the registry. Unlike Avro's Parsing
 Canonical Form, the canonical text keeps doc, aliases, defaults and properties, because schemas that

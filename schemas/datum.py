@@ -1,9 +1,9 @@
 """Reads and writes single datums with fastavro, as strictly as the specification demands.
 
 fastavro checks little: it accepts negative branches and symbols, booleans whose byte is 2, and
-numbers of more than 64 bits. So `read_datum` encodes again the value that it read. Only if this
-second encoding gives other bytes, `skidway.schemas.strict` walks over the datum and decides whether
-the datum is valid. (Varints with padding and arrays in several blocks are valid.)
+numbers of more than 64 bits. So `read_datum` encodes again the value that it read. If this second
+encoding gives other bytes, `skidway.schemas.strict` walks over the datum and decides whether the
+datum is valid. (Varints with padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations

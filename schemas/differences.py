@@ -78,7 +78,7 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
     """The differences, in the order of the new schema; removed fields come at the end of their
     record.
 
-    At most `DIFFERENCES_MAX`; schemas with more differences have little in common.
+    Returns at most `DIFFERENCES_MAX` differences; schemas with more have little in common.
     """
     walk = _Walk()
     found = []
@@ -128,8 +128,8 @@ class _Walk:
             yield from _properties(old.properties, new.properties, place)
 
     def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
-        """If one type is a union and the other type is one of its branches, yields the differences
-        within that branch."""
+        """If one type is a union and the other type is a named type among the union's branches,
+        yields the differences within that branch."""
         for before in old.branches if isinstance(old, Union) else [old]:
             for after in new.branches if isinstance(new, Union) else [new]:
                 if isinstance(before, Named) and _key(before) == _key(after):

@@ -30,7 +30,7 @@ are remembered. A topic may have more agents."""
 @dataclass(slots=True)
 class Sighting:
     """The records of a partition that have the schema id `id` in their `part` ("key" or "value").
-    `newest_ms`: the newest event time."""
+    `newest_ms`: the newest event time of these records."""
 
     tp: TopicPartition
     part: str
@@ -50,7 +50,7 @@ class Sightings:
     records: int = 0
 
     def add(self, tp: TopicPartition, batch: DecodedBatch, looked_at: Range) -> None:
-        """Counts the records of a batch that are within the range."""
+        """Counts those records of a batch that are within the range `looked_at`."""
         rows = (batch.offsets >= looked_at[0]) & (batch.offsets < looked_at[1])
         self.records += int(rows.sum())
         for part, column in (("key", batch.keys), ("value", batch.values)):

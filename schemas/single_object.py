@@ -153,13 +153,13 @@ def is_known(fingerprint: bytes) -> bool:
 
 
 def schema_text(schema_name: str) -> str:
-    """The `.avsc` text shipped for that record, for example `Rejected`."""
+    """The text of the `.avsc` file for the record of that name, for example `Rejected`."""
     return shipped().schema(schema_name).text
 
 
 @cache
 def shipped() -> Messages:
-    """The schemas of this version."""
+    """The schemas that come with this version of the program."""
     return Messages(_texts("."), _texts("history"))
 
 

@@ -68,8 +68,8 @@ def _offsets_and_data(values: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _cut_front(values: pa.BinaryArray, offsets: Any, cut: Any) -> pa.BinaryArray:
-    """`values` without the first `cut[i]` bytes of value `i`. In `pieces`, the bytes to keep of a
-    value and the bytes to skip alternate, so every second piece is taken."""
+    """`values` without the first `cut[i]` bytes of value `i`. In `pieces`, each piece to
+    keep (the rest of a value) is followed by a piece to skip, so every second piece is taken."""
     if not cut.any():
         return values
     bounds = np.empty(2 * len(values), np.int32)

@@ -2,17 +2,18 @@
 
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
 top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
-folders; a wheel contains the folders themselves. Because the programs are imported as
-`skidway.agent`, Python never confuses them with a user's `agent.py`. Imports go one way: kernel,
-schemas, audit, then agent, broker and loader.
+folders; a wheel contains the folders themselves. Because the agent is imported as `skidway.agent`,
+Python never confuses it with a user's `agent.py`. Imports go one way. In the order kernel, schemas,
+audit, then agent, broker and loader, each part may import only earlier parts.
 
-Reading order of the kernel: errors, clock, log, settings (a program's configuration), files (state
-that survives a crash), systemd (messages to the service manager), service (signals and exit
-status), telemetry (/metrics and /health), ports (reserves a port, and finds who listens on one),
-coordination (ZooKeeper through kazoo), java and zookeeper (a real ZooKeeper from the jars of
-pyspark), extras (what each program needs beside the kernel), machine (what is missing on this
-machine), units (of systemd), cli (the command line and its output), kafka (protocol, record batch,
-client), producer and consumer (for applications; built on kafka), demo (all programs together).
+The modules of the kernel in reading order: errors, clock, log, settings (a program's
+configuration), files (state that survives a crash), systemd (messages to the service manager),
+service (signals and exit status), telemetry (/metrics and /health), ports (reserves a port, and
+finds who listens on one), coordination (ZooKeeper through kazoo), java and zookeeper (a real
+ZooKeeper from the jars of pyspark), extras (what each program needs beside the kernel), machine
+(what is missing on this machine), units (of systemd), cli (the command line and its output), kafka
+(protocol, record batch, client), producer and consumer (for applications; built on kafka), demo
+(all programs together).
 
 The kernel imports no program. Numpy and pyarrow are imported only where records are made or read:
 in `skidway.kafka` (its docstring says where), by producer and consumer, and by `skidway produce`.

@@ -1,9 +1,9 @@
 """What the agent says about itself on the audit topic, and when.
 
-    mail            the durable outbox; a message is in the transaction of the progress it reports
+    mail            the durable outbox; a message is written in the transaction of its progress
     announcements   what a file id stands for, and when it is closed
     register        file ids announced, announced again, closed
-    deltas          counts of what the checkpoint passed, and declared losses, numbered
+    deltas          numbered messages with counts of passed records, and with declared losses
     sealing         the time up to which deltas contain all that lay in the files
     set_backs       what the clock said before it was set back
     leaving         the last word of an agent that leaves for good

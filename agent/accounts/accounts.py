@@ -29,7 +29,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Accounts:
-    """Owns the deltas, the declared losses, the seals that are not sent yet, and the last words."""
+    """Owns the deltas, the declared losses, the seals that are not sent yet, and the last words
+    (the final seals of an agent that leaves for good).
+    """
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class Accounts:
         return self._deltas.is_empty
 
     def committed(self) -> None:
-        """The transaction is durable."""
+        """Notes that the transaction is durable."""
         self._deltas.committed()
         self.leaving.committed()
 
@@ -145,16 +147,16 @@ class Accounts:
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The bucket of the last seal; None if there is no seal. Unseen lines can be older than
-        that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each message states
-        that setting, and the audit's own `lateness.ms` may be larger.
+        """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
+        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each
+        audit message states that setting, and the audit's own `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal; if the clock was set back after that seal, the bucket of the
-        oldest line.
+        """The bucket of the last seal, or the bucket of the oldest unseen line if that one is
+        earlier because the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -174,7 +176,7 @@ class Accounts:
     # --- deltas and heartbeats ------------------------------------------------------------------
 
     def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
-        """Cuts deltas when they are due, or `at_once`."""
+        """Makes deltas when they are due, or `at_once`."""
         if now >= self._cut_at or at_once:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)
@@ -197,8 +199,8 @@ class Accounts:
     # --- seals ----------------------------------------------------------------------------------
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
-        """Returns the wall time W and the last number `at` of a new seal; None if no seal is due.
-        The caller scans the patterns after this call.
+        """Returns the wall time W of a new seal, and `at`, the last number that was used for deltas
+        and seals; None if no seal is due. The caller scans the patterns after this call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -209,8 +211,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position each topic's files must be settled before the topic's seal is
-        sent. If a topic has an earlier note whose seal is not sent yet, the earlier note is kept.
+        """Notes up to which position each topic's files must be settled (passed by the checkpoint)
+        before the topic's seal is sent. If a topic has an earlier note whose seal is not sent yet,
+        the earlier note is kept.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:

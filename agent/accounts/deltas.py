@@ -1,5 +1,5 @@
 """Holds the counts of records that the checkpoint passed, and the declared losses, until numbered
-deltas contain them.
+deltas (audit messages) contain them.
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
@@ -8,7 +8,8 @@ nor doubles a count.
 
 The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
 for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
-number; without the number the bucket's chain of deltas would be broken for ever.
+number, because each delta of a bucket names the one before. Without the number this chain would be
+broken for ever.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: looks up the last deltas of buckets. sums, losses: what the state holds and no
-        delta contains yet.
+        """previous: looks up the numbers of the buckets' last deltas. sums, losses: what the state
+        holds and no delta contains yet.
         """
         # Seven arguments, because an agent that was restarted goes on with the numbers, buckets
         # and counts that it had before.
@@ -49,7 +50,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # last deltas of buckets, not durable yet
+        self._touched: dict[BucketKey, int] = {}  # numbers of last deltas, not durable yet
         self.number = number
 
     @property

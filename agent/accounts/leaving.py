@@ -1,10 +1,11 @@
 """Leaving for good: the agent's last word on each topic, and what prevents a last word.
 
-    look       as for every seal: note W and `at`, scan the patterns, note how long each file is
-    at rest    if all these bytes are settled at that look, nothing of the topic is under way: this
-               seal is the last word, and nothing of the topic is read any more
-    otherwise  this seal is an ordinary one, sent when the bytes are settled; the next look decides
-               anew
+    look       notes, as for every seal, the wall time W and the last number `at`; then scans the
+               patterns and notes how long each file is
+    at rest    if the checkpoint has passed all these bytes at that look, nothing of the topic is
+               under way: this seal is the last word, and nothing of the topic is read any more
+    otherwise  this seal is an ordinary one, sent when the checkpoint has passed the bytes; the next
+               look decides anew
     disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
                last word is taken back, and the agent reads the topic's files on
     over       one look finds all topics at rest, and all last words are published
@@ -14,7 +15,8 @@ time W that it names. But after a last word the audit waits for no further seal 
 the agent sees more bytes later, it must take the last word back. The state keeps which topics have
 a last word. To take a last word back, the agent sends an ordinary seal with the same W and `at`. An
 agent that opens the state again (to run or to drain) takes all last words back in its first
-transaction. If a look finds more bytes, the agent sends the seal in the transaction of that look.
+transaction. If a look finds more bytes, the agent sends this ordinary seal in the transaction of
+that look.
 
 A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
 its agent must still notice when a known file vanishes unread.
@@ -59,7 +61,7 @@ class Leaving:
         return self._kept & self.done
 
     def committed(self) -> None:
-        """The transaction is durable."""
+        """Notes that the transaction is durable."""
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:

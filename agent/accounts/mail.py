@@ -40,7 +40,7 @@ class Mail:
         changes.forget_messages(message.id for message in self._forgetting)
 
     def committed(self) -> None:
-        """The transaction is durable."""
+        """Notes that the transaction is durable."""
         self._durable.extend(self._staged)
         self._staged = []
         self._forgetting = []
@@ -52,7 +52,7 @@ class Mail:
         return self._forgetting
 
     def announced_files(self) -> set[int]:
-        """Files whose announcement waits to be published."""
+        """The ids of the files whose announcement waits to be published."""
         return {message.file for message in self._durable if message.file is not None}
 
     # --- audit.topic.publisher.Outbox ---------------------------------------------------------

@@ -1,8 +1,9 @@
 """A seal says that deltas contain everything that lay in a topic's files at some wall time.
 
-    begin     what was counted so far is in deltas; note wall time W and `at`, the last number;
-              then look through every pattern and note how long each file is
-    complete  when all these bytes are settled and in deltas: (W, at) may be sent
+    begin     put what was counted so far into deltas; note the wall time W and `at`, the last
+              number; then look through every pattern and note how long each file is
+    complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
+              deltas contain their counts: (W, at) may be sent
 
 This wall time, W, is noted before the files are looked at. So every line that lay in a file at W is
 among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and the

@@ -59,11 +59,15 @@ class PressedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """batches: in the order in which they must be sent. outcomes: one per reading.
+    """What becomes of readings that are pressed together.
 
-    rejected: the lines that do not fit. unbelieved_times: how many records had an event time too
-    far ahead, or before 1970, and got the moment of reading instead. replaced: how many records
-    have U+FFFD in place of bytes that are not UTF-8.
+    batches: the batches, in the order in which they must be sent.
+    outcomes: one outcome for each reading.
+    records: how many records of the data topic the readings become.
+    rejected: the lines that do not fit.
+    unbelieved_times: how many records had an event time too far ahead, or before 1970, and got
+        the moment of reading instead.
+    replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
     """
 
     batches: list[PressedBatch]
@@ -344,9 +348,7 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other row numbers: they count all lines, and not only those at
-    `places`.
-    """
+    """Returns `parsed` with row numbers that count all lines, not only the lines at `places`."""
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 

@@ -121,8 +121,9 @@ def program_version() -> str:
 
 
 def program_of(parser: str, timezone: str | None) -> str:
-    """The versions of all code that decides which record a line becomes. If an intent has other
-    versions, its records cannot be made again: the agent asks the brokers which of them arrived.
+    """The versions of all code that decides which record a line becomes. If an intent's recipe has
+    other versions, the intent's records cannot be made again: the agent asks the brokers which of
+    these records arrived.
 
     timezone: the zone of times that name no zone; None if no times are parsed. The following parts
     are left out, because they do not change a record: the compression library and
@@ -218,7 +219,7 @@ def derived_schema(source: SourceSettings) -> str:
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
-    # Only the regex parser comes here, and it has a pattern: json needs a schema
+    # Here the parser is regex, which has a pattern; the settings require a schema for json
     assert source.parser.pattern is not None
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None

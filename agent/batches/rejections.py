@@ -1,8 +1,8 @@
 """Lines that did not fit, by topic: what the log says about them, and their recent share.
 
-A log entry gives the topic, the reasons, the number of lines and the place of one of them, but
-never a line's content. The share covers the last one to two minutes in which lines came. So if a
-source falls silent, its share stays as it was after its last lines.
+A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
+but never a line's content. The share covers the last one to two minutes in which lines came. So if
+a source falls silent, its share stays as it was after its last lines.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Rejections:
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
-        """Counts lines. records: those that fit; now: monotonic seconds."""
+        """Counts lines. records: how many lines fit. now: the monotonic time (s)."""
         known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
         if now - known.current.since >= HALF_WINDOW_S:
             known.before, known.current = known.current, _Half(now)

@@ -1,8 +1,8 @@
 """Which partition a record goes to: a pure function of file id, key, or position.
 
 file     all records of a file go to one partition, so that they keep their order
-key      as Kafka's own clients do it (skidway.kafka.partitioning)
-spread   every MiB of a file goes to another partition, for sources with few large files
+key      the record's key decides, as in Kafka's own clients (skidway.kafka.partitioning)
+spread   file id and MiB (the position >> 20) decide, for sources with few large files
 """
 
 from __future__ import annotations

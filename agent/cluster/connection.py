@@ -109,7 +109,8 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles the press for a source's lines, as if each topic had one partition.
+    """Compiles the press (which makes batches of lines) for a source, as if each topic had one
+    partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -150,9 +151,9 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: with the current partitions and limits of their topics; but a destination stays
-    unchanged if one of its topics was made again. made_again: the names of the topics that were
-    made again.
+    """destinations: the destinations with the current partitions and limits of their topics; but a
+    destination stays unchanged if one of its topics was deleted and made again. made_again: the
+    names of the topics that were deleted and made again.
     """
 
     destinations: list[Destination]

@@ -23,8 +23,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """One source with its recipe. Its data topic and its rejected topic are given as audit
-    sources.
+    """One source with its recipe. data, rejected: the topics of its records and of its rejected
+    lines, as audit messages name them.
     """
 
     settings: SourceSettings

@@ -1,5 +1,5 @@
-"""What the agent knows about each topic: its id, until when it is sealed, and whether its log was
-replaced.
+"""What the agent knows about each topic: its id, up to which time it is sealed (the agent has told
+the audit all counts of lines up to that time), and whether its log was replaced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skidway.kafka.types import TopicPartition
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
     """Whether a batch got an offset that is not higher than an offset acknowledged before. If so,
-    the log was replaced.
+    the partition's log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -41,7 +41,7 @@ class Topics:
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
         """Takes the ids that the cluster reports. Forgets the offsets and seals of topics that were
-        made again.
+        deleted and made again.
         """
         for destination in destinations:
             for source in (destination.data, destination.rejected):
@@ -55,9 +55,9 @@ class Topics:
         """The data topics to seal. Each comes with two audit sources: its own, and the one of its
         rejected topic.
 
-        The data topics include those whose source was taken out of the settings. The agent reads no
-        files for these topics any more, and has declared what was unread. So nobody needs to wait
-        for these topics.
+        The data topics include those that the settings named earlier, but do not name any more. The
+        agent reads no files for these topics any more, and has declared what was unread. So nobody
+        needs to wait for these topics.
         """
         found = {}
         for topic in self._former:
@@ -69,7 +69,7 @@ class Topics:
         return found
 
     def seal(self, topic: str, topic_id: str, until_ms: int, changes: Changes) -> None:
-        """Notes until when a topic is sealed (ms)."""
+        """Notes the wall time (ms) up to which a topic is sealed."""
         self._put(topic, TopicState(topic_id, until_ms), changes)
 
     def sealed_until(self, topic: str) -> int | None:

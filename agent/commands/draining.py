@@ -4,8 +4,8 @@ to the audit.
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
 The command works like the running agent, but ends by itself: when every topic has its last word
-(`accounts.leaving`), or when its time is over. If the time is over, the command first settles the
-batches that it has sent.
+(its final seal; see `accounts.leaving`), or when its time is over. If the time is over, the command
+first settles the batches that it has sent.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: how many bytes the file id covers; for an open file, this number follows
-    from the file's size on the host now.
+    """One file id. bytes: how many bytes the file id stands for; for an open file, this number
+    follows from the file's size on the host now.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
@@ -152,7 +152,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 def give_up(directory: Path, topic: str) -> str:
     """Gives up the bytes that are on their way to a topic, so that the agent can be started
-    although the topic was made again. Raises StateRefused; returns a sentence."""
+    although the topic was deleted and made again. Raises StateRefused; returns a sentence.
+    """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
         try:
@@ -172,9 +173,9 @@ def give_up(directory: Path, topic: str) -> str:
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
     """Gives up the intents whose recipe leads to a topic, and returns these intents. None of them
-    is replayed. If the topic was not made again, the agent later asks the brokers which records of
-    these intents arrived, and sends the missing records by the present settings of the intents'
-    files.
+    is sent again as it was. If the topic was not made again, the agent later asks the brokers which
+    records of these intents arrived, and sends the missing records by the present settings of the
+    intents' files.
     """
     recipes = state.recipes()
     found = []

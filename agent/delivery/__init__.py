@@ -3,12 +3,13 @@
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused
     replay      promises of the last process, sent again unchanged
-    evidence    an intent's bytes, if they are those that were promised
-    inquiry     promises that cannot be sent again: read back, then acknowledged, sent or set apart
+    evidence    the bytes of an intent (a promise), if they are those that were promised
+    inquiry     promises that cannot be sent again: read back from the brokers, then acknowledged,
+                sent, or set apart (declared lost or uncertain)
     refused     records that a broker refuses: read back, then counted or set apart
-    search      one reading of the partitions' logs, from their floors on
+    search      one reading of the partitions' logs, from their floors (lowest offsets needed) on
     read_back   where an intent's records can lie, which were found, the intent's parts; pure
-    progress    which flights the checkpoint passes; offsets and floors of partitions
+    progress    which flights (intents under way) the checkpoint passes; partitions' offsets, floors
     logs        the logs of the brokers, fetched to be read back
     silences    partitions whose leader says nothing
 

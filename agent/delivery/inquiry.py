@@ -1,20 +1,20 @@
 """Handles intents that cannot be sent again as they were: finds out which of their records the
-brokers have, then decides what is done with the others.
+brokers have, then decides what is done with the records that they lack.
 
     asked  -> search     which of the records the brokers have (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
     missing, bytes here  sent under a new intent by the present program, with the same settings and
-                         time of reading. So each record gets the partition and bucket that it
-                         would have had, and readers drop a late copy of it as a repeat
+                         time of reading. So each record gets the partition and audit bucket
+                         that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
     missing, and behind  lost: the record's partition holds later records of the file, so readers
                          would drop the record as a repeat
-    doubtful, or a hole  uncertain: the log shows the bytes in several ways, or part of it is gone
+    doubtful, or a hole  uncertain: the log shows the bytes in several ways, or has lost a part
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces its row by one
-row for each part. Parts that are not sent keep their recipe, so that they are read back again after
-a crash. A part keeps the `read_ms` of its intent.
+row for each part. Parts that are not sent keep their recipe, so that they are read back (looked for
+in the brokers' logs) again after a crash. A part keeps the `read_ms` of its intent.
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
 A record is not sent if a partition would get it after later records of its file. Since the settings
@@ -86,7 +86,7 @@ class _Asked:
 @dataclass(frozen=True, slots=True)
 class _Verdict:
     """What is done with a part. sending: the part is sent as this reading. certainty: the part is
-    set apart, with a reason. If both are None, the part arrived.
+    declared lost or uncertain, with a reason. If both are None, the part arrived.
     """
 
     part: Part
@@ -123,7 +123,7 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # the intents that this search looks for
-        # by file: the count of news at the last gathering, and the records gathered then
+        # by file: the count of news when its records were last gathered, and these records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided
@@ -145,8 +145,8 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that is not replayed. The intents of a file must come in the order
-        of the file's bytes.
+        """Takes over an intent that is not sent again as it was. The intents of a file must come in
+        the order of the file's bytes.
         """
         if recipe is not None:
             places = reach(recipe, intent)
@@ -259,7 +259,9 @@ class Inquiry:
     # --- deciding -------------------------------------------------------------------------------
 
     def _decide(self, asked: _Asked) -> list[Taken]:
-        """Launches every part of an intent; returns those that are sent. May raise OSError."""
+        """Adds a flight (what the checkpoint has still to pass) for every part of an intent;
+        returns the parts that are sent. May raise OSError.
+        """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
         evidence = self._evidence(tracked, intent)

@@ -32,13 +32,15 @@ class FetchedLogs:
         self._asking = asking
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads the partitions in `floors`, and no others, each from its floor on."""
+        """Reads the partitions in `floors`, and no others, each from the offset given there on."""
         self.end()
         for tp, floor in floors.items():
             self._fetcher.seek(tp, floor)
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """Returns the rows and holes that have arrived."""
+        """Returns the rows that have arrived, and a hole for each part of a log that cannot be
+        read.
+        """
         news: list[Rows | Hole] = []
         try:
             fetched = self._fetcher.poll(0)
@@ -71,7 +73,7 @@ class FetchedLogs:
             self._fetcher.remove(tp)
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:
-        self._fetcher.remove(tp)  # forgets the watermark and any answer under way
+        self._fetcher.remove(tp)  # forgets the watermark and any response under way
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:

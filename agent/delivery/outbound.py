@@ -4,9 +4,10 @@ took them back, halved if a broker refused them, and settled when acknowledged.
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused for good, and the later batches that the producer took back
 because of the refusal. A refused batch is halved until the refused record is alone. The record's
-flight waits until it is known whether the record arrived (agent.delivery.refused). All other
-records are sent again in their order. All copies of a record are the same. So for readers that
-count by origin it makes no difference how records are divided into batches.
+flight (the intent that is being sent) waits until it is known whether the record arrived
+(agent.delivery.refused). All other records are sent again in their order. All copies of a record
+are the same. So for readers that count by origin it makes no difference how records are divided
+into batches.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A batch, and the flights that have records in it.
+    """A batch, and the flights (intents that are being sent) that have records in it.
 
     was_sent: the records were sent, in this batch or in a larger one, and may have arrived.
     """
@@ -131,7 +132,7 @@ class Settled:
 
 
 class Outbound:
-    """Owns every parcel from the moment it is pressed until it is settled."""
+    """Owns every parcel from the moment its batch is made until the parcel is settled."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -139,7 +140,7 @@ class Outbound:
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be pressed, because no batch is waiting here and the producer takes
+        """Whether more batches may be made, because no batch is waiting here and the producer takes
         more.
         """
         return not self._queue and self._sink.has_room
@@ -147,7 +148,7 @@ class Outbound:
     def add(
         self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
     ) -> None:
-        """Takes over the batches that were pressed from the intents of these flights. `pressed` has
+        """Takes over the batches that were made from the intents of these flights. `pressed` has
         one outcome for each flight.
 
         sources: the data topic and its rejected topic.

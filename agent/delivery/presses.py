@@ -1,4 +1,6 @@
-"""Makes batches of promised readings. Keeps the recipes, and a press for each recipe in use."""
+"""Makes batches of promised readings. Keeps the recipes (a recipe is all that decides which records
+the bytes become), and a press (a compiled recipe) for each recipe in use.
+"""
 
 from __future__ import annotations
 
@@ -132,8 +134,8 @@ class Presses:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Groups neighbouring readings that have the same recipe and moment of reading: each group is
-    pressed together. Over-long lines stay alone.
+    """Groups neighbouring readings that have the same recipe and moment of reading. Each group
+    becomes batches together. Over-long lines stay alone.
     """
     group: list[Taken] = []
     for one in taken:

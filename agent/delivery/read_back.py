@@ -5,8 +5,8 @@
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
     missing -> split   what can be sent, and what readers would drop
 
-A record is known by its origin. Equal origins in one partition are repeats: the first counts, and
-every reader of the logs drops the others. If records of a file overlap in any other way, in one
+A record is recognised by its origin. Equal origins in one partition are repeats: the first counts,
+and every reader of the logs drops the others. If records of a file overlap in any other way, in one
 partition or in several, they were made in two different ways, and readers count both. Then their
 bytes are doubtful.
 """
@@ -34,7 +34,7 @@ from skidway.kafka.types import TopicPartition
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Columns = tuple[Int64s, Int64s, Int64s]
-"""First bytes, ends, times."""
+"""First bytes, ends and times of records."""
 
 ROWS_MIN = 100_000
 """How many records of a file in a partition may gather before repeats are dropped."""
@@ -187,7 +187,7 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that part of what readers had of a partition is gone."""
+        """Notes that records of a partition are gone, which its readers may have read."""
         self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
@@ -284,7 +284,8 @@ def dropped(
 ) -> Iterator[int]:
     """The first bytes of new records that readers would take for repeats, or for overlaps.
 
-    rows: partition and first bytes of what would be sent; tops: see `Marks.top`.
+    rows: for each batch that would be sent, its partition and the first bytes of its records. tops:
+    the mark of each partition (see `Marks`).
     """
     for tp, first in rows:
         yield from first[first < tops.get(tp, 0)].tolist()
@@ -304,7 +305,9 @@ def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part,
 
 
 def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:
-    """Yields (begin, end, is_sound) of each run of adjacent records inside [first, end)."""
+    """Yields (begin, end, is_sound) of each run of adjacent records inside [first, end). is_sound:
+    no record of the run overlaps another record or leaves the range.
+    """
     low = int(np.searchsorted(records.tops, first, side="right"))
     high = int(np.searchsorted(records.first, end))
     begins, ends = records.first[low:high], records.end[low:high]

@@ -12,12 +12,12 @@ agent started. A record counts as found if readers of the log keep it. Readers d
 lies after later records of its file. Such a record comes from an attempt that was under way for
 long.
 
-Until it is known what became of the refused record, the record's intent waits. The records after
-the refused one wait only for the transaction that marks this intent. Without the mark, the agent
-would send the refused record again after a crash. The record would then lie after the later ones,
-and readers would drop it. A lost or uncertain record is declared only in the transaction in which
-the checkpoint passes the intent. If the agent crashes before that transaction, it looks for the
-record again, may send it again, and a broker may take it.
+Until it is known what became of a refused record, the record's intent waits. The records after the
+refused one wait only for the transaction that marks this intent. Without the mark, the agent would
+send the refused record again after a crash. The record would then lie after the later ones, and
+readers would drop it. A lost or uncertain record is declared only in the transaction in which the
+checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
+again, may send it again, and a broker may take it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that part of what readers had of a partition is gone."""
+        """Notes that records of a partition are gone, which its readers may have read."""
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:

@@ -1,10 +1,10 @@
-"""Sends again, unchanged, what was promised before the agent started.
+"""Replays what was promised before the agent started, that is, sends it again unchanged.
 
-Some intents cannot be replayed: their bytes are gone or changed, another program made them, or an
-operator gave them up. Such an intent, and all later intents of its file, are handed to the inquiry.
-The inquiry finds out which of their records the brokers have, before it declares anything lost or
-uncertain. A file that cannot be opened right now is tried again later; until then its promises
-wait, and it is not read.
+Some intents cannot be replayed: their bytes are gone or changed, another version of the program
+promised them, or an operator gave them up. Such an intent, and all later intents of its file, are
+handed to the inquiry. The inquiry finds out which of their records the brokers have, before it
+declares anything lost or uncertain. A file that cannot be opened right now is tried again later;
+until then its promises wait, and it is not read.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Searches the logs of partitions once, from their floors to their high watermarks, a piece in each
-turn.
+"""Searches the logs of partitions once, from their floors (offsets below which no wanted record
+lies) to their high watermarks, a piece in each turn.
 
     begin     the partitions that the intents can have reached, from their floors on
     turn      takes what has arrived, never waits; over as soon as every byte was found
@@ -8,18 +8,18 @@ turn.
 
 While something is missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver what that process had handed
-to it. Producer ids do not keep these bytes out. Without transactions, a broker refuses a producer
-id's old epoch only after the partition has received a batch with the id's next epoch. But that
-batch of the next epoch would be the wanted batch itself, sent again. TCP bounds the wait: the
-kernel repeats the sending for a socket without a process 8 times, over at most 103 s
-(tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them before
-it answers later fetches, or dies with them. The appended bytes lie below the high watermark as soon
-as the high watermark reaches the end that the log had after the append. So once this process has
-run for `wait_s`, bytes that the previous process sent can no longer arrive. If the search asks for
-a high watermark after that time, all bytes that did arrive lie below it. If these assumptions fail,
-a batch may arrive still later. If the agent has sent the batch's bytes again, the late batch
-repeats records with the same origin, partition and time, and every reader drops the late batch. If
-the batch's bytes were declared lost, the audit shows more records than were counted.
+to it. The broker's check of producer ids does not keep these bytes out. Without transactions, a
+broker refuses a producer id's old epoch only after the partition has received a batch with the id's
+next epoch. But that batch of the next epoch would be the wanted batch itself, sent again. TCP
+bounds the wait: the kernel repeats the sending for a socket without a process 8 times, over at most
+103 s (tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them
+before it answers later fetches, or dies with them. The appended bytes lie below the high watermark
+as soon as the high watermark reaches the end that the log had after the append. So once this
+process has run for `wait_s`, bytes that the previous process sent can no longer arrive. If the
+search asks for a high watermark after that time, all bytes that did arrive lie below it. If these
+assumptions fail, a batch may arrive still later. If the agent has sent the batch's bytes again, the
+late batch repeats records with the same origin, partition and time, and every reader drops the late
+batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
 read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
@@ -150,8 +150,8 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, in words for people. past_at: when nothing new can arrive any
-        more.
+        """What the search waits for, in words for people. past_at: the time after which nothing
+        that was sent earlier can arrive any more.
         """
         if self.is_over:
             return {}

@@ -19,8 +19,8 @@ class Silences:
         answered: Collection[TopicPartition],
         now: float,
     ) -> None:
-        """waiting: the partitions with unacknowledged batches; answered: the partitions that had an
-        answer.
+        """Notes which partitions wait now. waiting: the partitions with unacknowledged batches.
+        answered: the partitions whose leader has answered.
         """
         for tp in self._since.keys() - set(waiting):
             del self._since[tp]

@@ -5,7 +5,7 @@ operating_system  implements `host` with the calls of this machine
 birth_times when an inode was made: tells whether a new file has got a deleted file's inode
 patterns    which paths a source's patterns match
 directories what a look has listed
-generations names that rotation gives
+generations names that rotation gives to generations, the rotated files of a log
 sources     which source a path belongs to, and how patterns and links lead into a directory
 links       the files in other directories to which a link led between two looks
 strays      generations under names that rotation is not known to give
@@ -21,12 +21,12 @@ compression which known file a compressed one holds
 decompressed, plain_sizes  the plain bytes of a compressed file, and how many they are
 copies      of logs: left alone, or read from where their original was cut
 known       all known files: by id, by inode, by the path at which they were written
-births      how file ids begin, and
-endings     how they end
+births      how file ids begin
+endings     how file ids end
 host_files  the owners of all that is known, in one value
 recognition what a file found on the host is: new, the same, a copy, another one, rewritten
-tracking    a look: decides which file ids begin or end, by the files that lie there and those
-            that are gone; like recognition and reading, it reports which files were cut or
+tracking    makes a look; decides which file ids begin or end, by the files that lie there and
+            those that are gone; like recognition and reading, it reports which files were cut or
             vanished, and why
 sighting    what a look found, and for which source
 unopened    files that were found and could not be opened yet

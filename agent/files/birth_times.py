@@ -1,4 +1,4 @@
-"""The time at which an inode was made distinguishes a file from the next one that gets its inode.
+"""The time at which an inode was made distinguishes a file from a later file with the same inode.
 
 The kernel gives the inode of a deleted file to a new file; on ext4, the very next new file gets
 it. On ext4, XFS, Btrfs, F2FS, ZFS and tmpfs, statx(2) says when the inode was made. Python's

@@ -31,7 +31,7 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins a new file at its first byte; None if it cannot be read.
+        """Begins the file id of a new file at its first byte; None if the file cannot be read.
 
         old: the known file with the same inode or the same bytes. may_double: how many of the new
         file's first bytes may have been delivered already, as bytes of the old file.
@@ -67,8 +67,8 @@ class Births:
     def open(self, sighting: Sighting) -> Handle | None:
         """Opens the file that was found, even if it was renamed since; None if that fails.
 
-        In that case the file is listed as unreadable, so that nothing is sealed before the next
-        look.
+        If the opening fails, the file is listed as unreadable, so that nothing is sealed before the
+        next look.
         """
         found = sighting.found
         try:

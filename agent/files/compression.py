@@ -1,10 +1,12 @@
-"""Finds the known file that became a compressed generation, and reads on in that generation.
+"""Finds the known file that became a compressed generation (a rotated file), and reads on in that
+generation.
 
-A compressed file has another inode than the plain one, which is gone. The agent recognises the
-compressed file by its first plain bytes, by the plain bytes before the read position, and by its
-time of change, which most compressing programs copy from the plain file. From then on the agent
-reads the known file in the compressed one. Positions count plain bytes, so nothing is read twice.
-While the plain file is still there, compression is under way, and the agent reads the plain file.
+A compressed file has another inode than the plain file, and the plain file is gone. The agent
+recognises the compressed file by its first plain bytes, by the plain bytes before the read
+position, and by its time of change, which most compressing programs copy from the plain file. From
+then on the agent reads the known file in the compressed one. Positions count plain bytes, so
+nothing is read twice. While the plain file is still there, compression is under way, and the agent
+reads the plain file.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Compression:
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
         found, and is read in the compressed file from now on. UNKNOWN: the compressed file cannot
-        be read yet. It is listed as unreadable, and looked at again.
+        be read yet. It is listed as unreadable, and looked at again. OTHER: no known file was found
+        in it.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

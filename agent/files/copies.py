@@ -3,9 +3,9 @@
 A file with such a name is compared with each original, that is, each file that was born at the
 log's path. It is a copy of the original if it has the bytes that were read of the original. A file
 that is shorter than these bytes is compared only by its own first and last bytes. The agent does
-not read a copy if it reads the original at the original's place, or if the copy has no more bytes
-than were read of the original. If the original was truncated before all of it was read, the agent
-reads the rest from the copy.
+not read a copy if the agent reads the original at the original's place, or if the copy has no more
+bytes than were read of the original. If the original was truncated before all of it was read, the
+agent reads the rest from the copy.
 """
 
 from __future__ import annotations

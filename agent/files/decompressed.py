@@ -1,4 +1,4 @@
-"""Compressed generations, read as the plain files that they hold.
+"""Compressed generations (rotated files), read as the plain files that they hold.
 
 Positions count plain bytes. A file can only be decompressed forwards. To go back, it is
 decompressed again from its first byte. Only its first bytes and the bytes that were read last are

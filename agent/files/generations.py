@@ -1,4 +1,5 @@
-"""Names that rotation gives: from `app.log.1` back to `app.log`.
+"""Names that rotation gives to generations (a log's rotated files): from `app.log.1` back to
+`app.log`.
 
     app.log.1  app.log-2  app.log.old  app.log~       a number, a word, a mark behind the name
     app.log-20261120  app.log.20-11-2026  app.log20261120   a date
@@ -6,11 +7,11 @@
     app-11-20-2026-1.log  app (2).log                 several of them
     app.log.1.gz  app.log-20261120.zst                compressed
 
-This covers the names of logrotate with any `dateformat`, `extension` or `addextension`, log4j2,
-logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet,
-Docker, savelog, newsyslog, and of copies that people and Windows make. Only files with such names
-can be generations of a log: `mail.err` is no generation of `mail`. Whether a file with such a name
-is a generation depends on when it was made and changed (rotations).
+These rules cover the names of logrotate with any `dateformat`, `extension` or `addextension`,
+log4j2, logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog,
+kubelet, Docker, savelog, newsyslog, and of copies that people and Windows make. Only files with
+such names can be generations of a log: `mail.err` is no generation of `mail`. Whether a file with
+such a name is a generation depends on when it was made and changed (rotations).
 """
 
 from __future__ import annotations

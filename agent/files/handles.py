@@ -1,4 +1,4 @@
-"""Open files, of which there is a limited number: if another file is needed, the least recently
+"""Open files, of which there is a limited number: if one more file is needed, the least recently
 used one is closed.
 """
 

@@ -1,5 +1,5 @@
-"""Decides about the files that lay at a path since the last look: each is read, not read, or
-declared.
+"""Decides about the files that lay at a path since the last look: each is read, left unread, or
+declared lost.
 
 `rotations` has the rules, and calls `History` for each path of a directory that a look goes
 through.
@@ -101,8 +101,8 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Judges every path with generations beside it. Returns the new names that were not
-        judged.
+        """Judges every path with generations (rotated files) beside it, that is, decides which of
+        them are read. Returns the new names of generations whose path was not judged.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -121,8 +121,8 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Judges the files that lay at a meant path. By now another file lies at this path, or no
-        file.
+        """Judges the files that lay at a meant path (one that a pattern matches). By now another
+        file lies at this path, or no file.
 
         Returns the newest of the files that are read from now on.
         """
@@ -197,7 +197,7 @@ class History:
         return False
 
     def _is_being_compressed(self, look: Look, plain: str) -> bool:
-        """Whether the plain file is still there. Then the agent reads the plain file."""
+        """Whether the plain file is still there. If so, the agent reads the plain file."""
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
@@ -287,8 +287,9 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares a file that was not read because it seems old, if its age is uncertain. The
-        age is uncertain if the file's time of change or the clock was set back while nobody looked.
+        """Declares a file lost if it was left unread because it seems old, but its age is
+        uncertain. The age is uncertain if the file's time of change or the clock was set back while
+        nobody looked.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000

@@ -1,8 +1,9 @@
 """What the agent asks of the operating system about log files.
 
-`Host` is a protocol because it has two implementations: the model tests run the real agent on a
-file system that rotates, truncates and loses power at random. To all other modules, a compressed
-file is the plain file that it holds: it has the plain size, and reading it gives the plain bytes.
+`Host` is a protocol because it has two implementations: the operating system, and a file system
+that rotates, truncates and loses power at random, on which the model tests run the real agent. To
+all other modules, a compressed file is the plain file that it holds: it has the plain size, and
+reading it gives the plain bytes.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from skidway.agent.values.found import FileKey, Found
 
 
 class Status(NamedTuple):
-    """A file's state now. links: 0 if it has lost its last name. changed_ns: when its content last
-    changed.
+    """A file's state now. links: how many names the file has; 0 if it has lost its last name.
+    changed_ns: when its content last changed.
 
     born_ns: when its inode was made; None if the file system does not report this time.
     """

@@ -17,8 +17,8 @@ from skidway.agent.values.tracked import TrackedFile
 
 # 27 methods: one for each question about the known files, answered from the same few indexes.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, files that this look replaced and that were not
-    open.
+    """Owns every TrackedFile. replaced: by path, the files whose id was replaced by a new one since
+    the last look, and that were not open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

@@ -96,8 +96,8 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The file's new key, if the file is still there and only the device number of its file system
-    changed.
+    """The known file's new key, if the file is still there and only the device number of its file
+    system changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
     at each mount. So a restart of the machine may renumber every file. If nothing was read of the

@@ -13,8 +13,8 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""If a generation changed after the last look, its time of change may still be earlier than that
-look, by up to this much.
+"""If a generation (a rotated file) changed after the last look, its time of change may still be
+earlier than that look, by up to this much.
 """
 
 STEP_MS: Final = 100
@@ -26,8 +26,8 @@ set: the two are not read at the same moment.
 @dataclass(slots=True)
 class Findings:
     """What a look found. generations: each with its source and the path that it was rotated from.
-    unreadable, passing: (topic, directory, reason). The directories in `passing` can be judged by a
-    later look.
+    unreadable, passing: (topic, directory, reason). A later look can decide about the directories
+    in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Findings:
     def miss(
         self, source: TailedSource, path: str, reason: str, found: Found | None = None
     ) -> None:
-        """Notes that generations of a path were not read, or may not have been. found: one of these
+        """Notes that generations of a path were left unread, or may have been. found: one of these
         generations, if the clock was set back after the last seal.
         """
         unseen = Unseen(source.topic, source.topic_id, path, reason, _oldest_ms(found))
@@ -54,10 +54,12 @@ class Findings:
 class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
-    lay: what lay at the meant paths. anchors: for meant paths where nothing lay, their newest known
-    files. seen: all that a rotation would change. restless: the later looks during which names came
-    and went. unknown: the inodes of compressed files of which nobody could tell yet whether they
-    hold known files.
+    lay: what lay at the meant paths (those that a pattern matches).
+    anchors: for each meant path where nothing lay, its newest known file.
+    seen: all that a rotation would change.
+    restless: the later looks during which names came and went.
+    unknown: the inodes of compressed files of which nobody could tell yet whether they hold known
+        files.
     """
 
     changed_ns: int | None = None
@@ -91,11 +93,12 @@ class Moment:
 class Look:
     """This look into one directory.
 
-    since: by topic, the time (ms) that counts as the time of the last look before the agent
-    started. before_ms: the time of the last look, if the directory is new in this look. before:
-    what lay at each path, or the path's anchor. names_here: the names that the patterns found.
-    others: unknown files, by directory. unresolved: paths whose known files may be in compressed
-    files that nobody could look into yet.
+    since: by topic, the time (ms) that counts as that of the last look before the agent started.
+    before_ms: the time of the last look, if the directory is new in this look.
+    before: what lay at each path at the last look, or the path's anchor (see `Place`).
+    names_here: the names that the patterns found.
+    others: unknown files, by directory.
+    unresolved: paths whose known files may be in compressed files that nobody could look into yet.
     """
 
     directory: str
@@ -122,8 +125,8 @@ class Look:
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether another file, or no file, lies at a path now, or files may have waited there
-        since before the agent started.
+        """Whether it must be decided what became of the files at a path: another file, or no file,
+        lies there now, or files may have waited there since before the agent started.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here

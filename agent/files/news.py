@@ -41,7 +41,7 @@ class News:
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
     def miss(self, unseen: Unseen) -> None:
-        """Notes that a generation was not read, or may not have been."""
+        """Notes that a generation (a rotated file) was left unread, or may have been."""
         self.doubts[unseen.topic] += 1
         self.unseen.append(unseen)
 

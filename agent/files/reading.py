@@ -1,4 +1,4 @@
-"""From tracked files to readings, in fair turns.
+"""From tracked files to readings (the bytes that one intent promises), in fair turns.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
 not keep the others waiting. Every read begins a little before the read position. If the bytes there
@@ -43,8 +43,8 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and the flight that it begins. is_new: it was not promised before the agent
-    started.
+    """A reading, and its flight (its intent while it is being sent). is_new: the reading was not
+    promised before the agent started.
     """
 
     tracked: TrackedFile
@@ -72,7 +72,7 @@ class FileReader:
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file: until when turns look at it again
-        self._due: dict[int, float] = {}  # by file: when its last line or closure is due
+        self._due: dict[int, float] = {}  # by file: when to read its last line, or to end its id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
@@ -96,8 +96,8 @@ class FileReader:
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
-        """Wakes the files that were read lately, and the files whose last line or closure is
-        due.
+        """Wakes the files that were read lately, the files whose last line is to be read now, and
+        the files whose id is to be ended now.
         """
         for file, until in list(self._active.items()):
             self._wake_file(file)
@@ -295,8 +295,8 @@ class FileReader:
         return at_limit or now - tracked.grown_at >= self._idle_flush_s
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """Called when nothing can be read: notes when the last line or the closure becomes due if
-        nothing else happens.
+        """Called when nothing can be read: notes when the last line is to be read, or the file id
+        to be ended, if nothing else happens.
         """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._idle_flush_s

@@ -1,8 +1,9 @@
 """Decides what a file that lies on the host is: new, the same, a copy, another one, rewritten.
 
-A `Sighting` comes from a look (tracking), or from the reader if a file's bytes are not those that
-were read before. One step leads to the next: from a compressed file to the known file that it
-holds, from a copy to its original, from a replaced file to its successor.
+A `Sighting` (a found file, and why it matters) comes from a look (tracking), or from the reader if
+a file's bytes are not those that were read before. One step may lead to the next: from a compressed
+file to the known file that it holds, from a copy to its original, from a replaced file to its
+successor.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ class Recognition:
             self._see_same(tracked, sighting)
 
     def see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, which no pattern leads to; it may be a copy."""
+        """Handles a generation, that is, a rotated file to which no pattern leads; it may be a
+        copy.
+        """
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
         is_told = old is None or None not in (found.born_ns, old.birth.born_ns)
@@ -150,7 +153,7 @@ class Recognition:
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
         """Notes whether a file is rotated. If it is rotated now, wakes the reader, because the
-        file's closure may become due.
+        file's id may have to be ended soon.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
@@ -275,7 +278,7 @@ class Recognition:
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
-            self._known.detach(old)  # it may lie elsewhere, compressed
+            self._known.detach(old)  # the old file may lie elsewhere, compressed
             self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:

@@ -1,4 +1,5 @@
-"""Finds generations that were rotated away before anybody looked; no pattern matches their names.
+"""Finds generations (rotated files) that were renamed before anybody looked; no pattern matches
+their new names.
 
 Two looks at a meant path, such as `app.log`, may find two different files. Between the two looks,
 other files may have lain there, and rotation may have renamed them to names such as `app.log.1`. So
@@ -12,7 +13,7 @@ directory, or in the directory that the path's link leads to. An unknown generat
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
-    declared    as a loss without an end if it is compressed, holds no known file, and cannot be
+    declared    as a loss of unknown length if it is compressed, holds no known file, and cannot be
                 decompressed
 
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
@@ -80,7 +81,7 @@ class Rotations:
         self._looked_ms: int | None = None
         self._looked_s = 0.0
         self._since: dict[str, int] = {}
-        self._again: set[str] = set()  # reborn paths of restless directories
+        self._again: set[str] = set()  # reborn paths (see `Moment`) that wait
         self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
         self._lay: Mapping[str, Found] = {}

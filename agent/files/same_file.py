@@ -6,11 +6,11 @@ Evidence, the strongest first:
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
     the known file was held open all the time, so it kept its inode       same
-    the device has another number: it must lie where it lay, and have     same, else other
-    the bytes that were read
+    the device has another number: the found file must lie where the      same, else other
+    known file lay, and have the bytes that were read
     both times of birth are known, and are equal                          same
-    its bytes are not those that were read                                unknown
-    it lies where it lay, or where rotation puts it                       same
+    the found file has other bytes than those that were read              unknown
+    it lies where the known file lay, or where rotation puts that file    same
     else                                                                  unknown
 
 The answer `same` says nothing about the bytes, because the same file may have been truncated or

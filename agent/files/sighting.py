@@ -11,9 +11,9 @@ from skidway.agent.values.found import Found
 
 class Sighting(NamedTuple):
     """A file that a look found. number: the index of the file's source. base: if no pattern leads
-    to the file, the meant path from which the file was rotated. now: in s. may_begin: whether a new
-    file id may begin with the file. If not, the file matters only if it is a known file that was
-    compressed, renamed or copied.
+    to the file, the meant path from which the file was rotated. now: the time of the look (s).
+    may_begin: whether a new file id may begin with the file. If not, the file matters only if it is
+    a known file that was compressed, renamed or copied.
     """
 
     found: Found

@@ -30,8 +30,9 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """A generation's name in a directory. base: the meant path that the file was rotated from.
-    plain: the file's name before it was compressed; None if it is not compressed.
+    """The name of a generation (a rotated file) in a directory. base: the meant path (one that a
+    pattern matches) that the file was rotated from. plain: the file's name before it was
+    compressed; None if it is not compressed.
     """
 
     inode: int

@@ -1,4 +1,4 @@
-"""Whether generations were being renamed while a directory was looked at. Pure.
+"""Whether generations (rotated files) were being renamed while a directory was looked at. Pure.
 
 If so, what the patterns found and what the listing shows come from different moments: a listing may
 have a renamed file twice, or not at all. Such a look is repeated, and nothing is sealed. Names that
@@ -42,7 +42,7 @@ def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restles
     """What a later look at the directory waits for, because the directory changed just now. None if
     this look can be trusted.
 
-    before: what the last look saw; now: s, of a clock that is never set.
+    before: what the last look saw. now: the time (s) of a clock that is never set.
     """
     if now - before.since >= RESTLESS_S:
         return None

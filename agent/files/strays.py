@@ -1,8 +1,8 @@
-"""Generations under names that rotation is not known to give. Pure.
+"""Generations (rotated files of a log) under names that rotation is not known to give. Pure.
 
-If a known file lies under such a name, its program has its own way of rotating. Then a new file
-counts as a generation if its name contains the name of the path, or differs from the known file's
-name only in digits. Nobody can say whether other new files are generations.
+If a known file lies under such a name, the file's program has its own way of rotating. Then a new
+file counts as a generation if its name contains the name of the log, or differs from the known
+file's name only in digits. Nobody can say whether other new files are generations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Final
 from skidway.agent.files.sources import TailedSource, means, shape
 
 _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", ".filepart")
-"""Files that editors and programs leave beside a log for a while; they are never generations."""
+"""Endings of the names of files that editors and programs leave beside a log for a while. Such
+files are never generations.
+"""
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:

@@ -1,6 +1,7 @@
-"""A look compares the host's files with the known file ids: new, renamed, rotated, replaced, gone.
+"""A look compares the host's files with the known file ids, and finds out which files are new,
+renamed, rotated, replaced or gone.
 
-    found, unknown key                        a new id begins at byte 0
+    found, unknown key (device, inode)        a new id begins at byte 0
     found, known key, nothing doubtful        the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic (settings, made again)        the id ends; another one begins where it ended
@@ -89,7 +90,7 @@ class Tracker:
         the files' events.
         """
         self._forget_at = 0.0
-        self.flying: dict[int, TrackedFile] = {}  # the files that have flights
+        self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
         self.has_lost: Callable[[int], bool] = lambda _file: False  # whether a file id lost bytes
 
     # --- what others see ----------------------------------------------------------------------
@@ -130,9 +131,9 @@ class Tracker:
         since: Mapping[str, int],
         unopened: Iterable[UnopenedFile] = (),
     ) -> None:
-        """Takes over the durable files.
+        """Takes over the files that the state kept.
 
-        promised: by file id, where its last intent ends. since: by topic, the time (ms) until which
+        promised: by file id, where its last intent ends. since: by topic, the time (ms) up to which
         the agent knows all files that lay on the host.
         """
         self._unopened.load(unopened)

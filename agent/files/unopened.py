@@ -23,7 +23,7 @@ class Unopened:
         self._files = {each.found.key: each for each in files}
 
     def take_changed(self) -> list[UnopenedFile] | None:
-        """All these files; None if they are the same as at the last call."""
+        """All files that could not be opened yet; None if they are the same as at the last call."""
         is_changed, self._is_changed = self._is_changed, False
         return list(self._files.values()) if is_changed else None
 
@@ -52,7 +52,7 @@ class Unopened:
             self._is_changed = True
 
     def was_cut(self, found: Found) -> bool:
-        """Whether a file has lost bytes since it was seen last. If so, notes its size."""
+        """Whether a file has lost bytes since it was seen last. If so, notes its new size."""
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:
             return False

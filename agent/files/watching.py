@@ -36,7 +36,7 @@ through everything.
 """
 
 RATE_MAX = 400.0
-"""If there are more events a second than this, the watch rests."""
+"""If there are more events a second than this, the watch rests: it watches nothing for REST_S."""
 
 RATE_WINDOW_S = 1.0
 REST_S = 10.0
@@ -123,7 +123,7 @@ class Watch:
         self._watch_all()
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Ends watchdog's thread."""
         self._observer.stop()
         self._observer.join(5)
         self.inbox.close()

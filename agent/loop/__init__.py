@@ -1,4 +1,4 @@
-"""The agent's loop: one thread that owns everything that changes.
+"""The agent's loop: one thread that owns everything that changes while the agent runs.
 
 loop       one turn: what was acknowledged, what is looked at, what is promised, what is sent
 parts      what the loop is made of

@@ -23,8 +23,8 @@ def check_cluster(
     destinations: Sequence[Destination],
     open_topics: set[str],
 ) -> None:
-    """Raises StateRefused if something that is not acknowledged belongs to another cluster, or to a
-    topic that was made again.
+    """Raises StateRefused if lines that are not acknowledged belong to another cluster, or to a
+    topic that was deleted and made again.
     """
     if not open_topics:
         return
@@ -49,7 +49,7 @@ def check_cluster(
 
 
 def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
-    """The data topics to which the state's intents are to be sent."""
+    """The data topics of the state's intents (ranges of files that are promised to be sent)."""
     named = (recipes.get(intent.recipe) for intent in intents)
     return {recipe.data.name for recipe in named if recipe is not None}
 
@@ -58,7 +58,7 @@ def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
     """What a starting agent writes: the cluster, and for each new topic the time at which the agent
-    first started with the topic. Rows that are not needed any more are removed.
+    first started with the topic. Also deletes recipes and losses that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -74,8 +74,9 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """Partitions without a floor. Before a starting agent sends anything, it asks the cluster for
-    the ends of these partitions' logs. The ends become the floors.
+    """Partitions without a floor (the offset from which a partition is read when the agent looks
+    for records). Before a starting agent sends anything, it asks the cluster for the ends of these
+    partitions' logs. The ends become the floors.
 
     If the state has unsettled intents, the list is empty, because records of these intents may lie
     before the ends. So the partitions' logs must be read from their beginning.
@@ -98,8 +99,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """By partition: its floor. When records of intents are looked for, a partition is read from its
-    floor on. A partition without a floor is read from offset 0 on.
+    """By partition: its floor. When the agent looks for records of intents, it reads a partition
+    from its floor on. A partition without a floor is read from offset 0 on.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
@@ -122,8 +123,9 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """By topic: the time (ms) of the topic's last seal. If the topic has no seal, the time when the
-    agent first started with the topic. Files that changed after that time may be unknown.
+    """By topic: the time (ms) of the topic's last seal, which says that all lines up to this time
+    are counted. If the topic has no seal, the time when the agent first started with the topic.
+    Files that changed after that time may be unknown.
     """
     found = state.since()
     for name, topic in state.topics().items():
@@ -133,7 +135,7 @@ def since(state: StateDatabase) -> dict[str, int]:
 
 
 def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
-    """Open files whose announcement is neither acknowledged nor waiting in the outbox."""
+    """Open files whose announcement to the audit is not acknowledged and not in the outbox."""
     waiting = mail.announced_files()
     return [
         tracked

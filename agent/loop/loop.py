@@ -1,5 +1,5 @@
-"""The turn of the agent. Bytes that are read become an intent; its records are sent and
-acknowledged; then the checkpoint passes the intent.
+"""The turn of the agent. Bytes that are read become an intent (a durable promise to send their
+records). These records are sent and acknowledged; then the checkpoint moves past the intent.
 
     deliveries -> settle
     logs       -> inquiry, refused                       (while something is read back)
@@ -10,10 +10,15 @@ acknowledged; then the checkpoint passes the intent.
                     ONE TRANSACTION for all of this
     readings   -> press -> producer
 
-There is one loop, in one thread. It owns every part that keeps something; `parts` makes these
-parts. Nothing is sent until the transaction with its intent is durable. If the disk is full, the
-loop keeps the transaction unchanged and tries it again. Until the transaction succeeds, the loop
-gathers nothing new, and does not send what the transaction promises.
+In this picture, a flight is an intent that is being sent, a delta carries new counts to the audit,
+and a seal tells the audit up to when the counts are complete. The press makes batches of readings
+(intents with their bytes). The inquiry and `refused` find out from the brokers' logs which records
+arrived.
+
+There is one loop, in one thread. It owns every part that keeps something from turn to turn; `parts`
+makes these parts. Nothing is sent until the transaction with its intent is durable. If the disk is
+full, the loop keeps the transaction unchanged and tries it again. Until the transaction succeeds,
+the loop gathers nothing new, and does not send what the transaction promises.
 """
 
 from __future__ import annotations
@@ -52,7 +57,9 @@ earlier.
 
 @dataclass(slots=True)
 class _Turn:
-    """What one turn gathered. One transaction writes it; then the readings are pressed."""
+    """What one turn gathered. One transaction writes the changes; then the press makes batches of
+    the readings.
+    """
 
     changes: Changes
     taken: list[Taken] = field(default_factory=list)
@@ -99,8 +106,8 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new recipes for the bytes that are read from now on, because topics may have more
-        partitions.
+        """Takes new destinations. The bytes that are read from now on get the new recipes, because
+        topics may have more partitions than before.
         """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
@@ -122,8 +129,8 @@ class Loop:
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """Begins to leave: each topic gets its last word as soon as all bytes of the topic's files
-        are read and acknowledged.
+        """Begins to leave for good. Each topic gets its last word (a seal after which the audit
+        waits for nothing more) as soon as all bytes of the topic's files are read and acknowledged.
         """
         self._accounts.leaving.is_asked = True
 
@@ -201,8 +208,8 @@ class Loop:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that was promised is settled and counted, and all messages about it are
-        published.
+        """Whether all promised bytes are settled (for example acknowledged or declared lost) and
+        counted, and all messages to the audit are published.
         """
         return (
             self._unwritten is None
@@ -287,8 +294,8 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """The readings of this turn: first what was promised before the agent started, then new
-        ones.
+        """The readings of this turn. New bytes are read only when nothing can go on that was
+        promised before the agent started.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []

@@ -1,5 +1,5 @@
-"""When all patterns are looked through: often if there are few files, seldom if there are many,
-soon if an event asks for a look.
+"""When the agent looks through all patterns of its sources: often if there are few files, seldom if
+there are many, and soon if an event asks for a look.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Schedule:
         self._not_before = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time."""
+        """Whether it is time for the next look."""
         return now >= self._at
 
     def in_s(self, now: float) -> float:

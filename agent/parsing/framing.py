@@ -8,12 +8,12 @@ between calls.
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator, because it was read when the file had not changed for
 `idle.flush.ms`. Then the record ends where the range ends. Nothing marks a record without a
-terminator, because its length tells: the record is no longer than its value. A range is framed
-without knowledge of other ranges. So it is framed the same way whenever it is read again.
+terminator, because its length tells: the record is as long as its value. A range is framed without
+knowledge of other ranges. So it is framed the same way whenever it is read again.
 
 Positions here count from the start of the buffer. If a change to this module makes other records of
-the same bytes, FRAMING_VERSION must change. Ranges that were promised under another version are not
-replayed.
+the same bytes, FRAMING_VERSION must change. If the agent promised to send a range under another
+version, it does not send the range again as it was.
 """
 
 from __future__ import annotations

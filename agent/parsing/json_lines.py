@@ -228,8 +228,8 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 
 def _plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types whose values always fit. _MISSING and _UNFIT have the type `object`, so they
-    are looked at more closely.
+    """The Python types whose values fit `kind`. _MISSING and _UNFIT have the type `object`, which
+    is never among these types, so `_column` looks at them one by one.
     """
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):

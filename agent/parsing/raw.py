@@ -10,8 +10,8 @@ from skidway.errors import ConfigurationRefused
 
 
 class RawParser:
-    """Fills the one string field. Raises ConfigurationRefused if the schema has other fields
-    without a default.
+    """Fills the schema's one string field. Raises ConfigurationRefused if the schema has other
+    fields without a default.
     """
 
     def __init__(self, schema: pa.Schema, has_default: frozenset[str]) -> None:
@@ -26,7 +26,9 @@ class RawParser:
         self._field = named[0]
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Makes a row of every line. The codec later finds the lines that are not UTF-8."""
+        """Makes a row of every line. The codec that encodes the rows as Avro finds the lines that
+        are not UTF-8.
+        """
         count = len(lines)
         batch = pa.RecordBatch.from_arrays([lines.view(pa.string())], names=[self._field])
         return Parsed(np.arange(count), batch, np.full(count, NO_TIME), [])

@@ -1,9 +1,9 @@
 r"""Parses lines with a regular expression (RE2). It must match the whole line; its named groups are
 the fields.
 
-Groups are strings. If the schema's field is a number or a boolean, the string is converted; if that
-fails, the line is rejected. A group that took no part in the match is the empty string. If the
-schema's field is not a string and may be null, an empty string becomes null.
+Groups are strings. If the field that a group fills is a number or a boolean in the schema, the
+string is converted; if that fails, the line is rejected. A group that took no part in the match is
+the empty string. If the field is not a string and may be null, an empty string becomes null.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def groups_of(pattern: str) -> list[str]:
 
 
 def anchored(pattern: str) -> str:
-    """The expression that matches whole lines only."""
+    """The same pattern, extended so that it matches whole lines only."""
     return rf"\A(?:{pattern})\z"
 
 

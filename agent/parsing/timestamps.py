@@ -2,11 +2,11 @@
 
 Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
 with Python's rules: white space stands for one or more blanks, numbers may lack their leading zero,
-letters match in both cases, names are English, and a leap second (:60) is the second after :59. One
-rule differs: each number takes as many digits as it may have. So adjacent numbers (%y%m%d) need
-their leading zeros, while Python would guess which number lacks its zero. Three names stand for
-formats that have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with
-or without a fraction) and `epoch_ms`.
+upper and lower case do not differ, names are English, and a leap second (:60) is the second after
+:59. One rule differs: each number takes as many digits as it may have. So adjacent numbers (%y%m%d)
+need their leading zeros, while Python would guess which number lacks its zero. Three names stand
+for formats that have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds,
+with or without a fraction) and `epoch_ms`.
 
 If a format has no year, the year is the latest one in which the time is at most a day after
 `now_ms`, the moment at which the line was read. So a line that is parsed again with the same

@@ -25,13 +25,15 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
-"""Prefix of the keys of `meta` that say when the agent first started with a topic."""
+"""Prefix of the keys of the table `meta` that say when the agent first started with a topic."""
 
 LEFT: Final = "last_words"
-"""The key of `meta` for the topics whose last word is said."""
+"""The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the last message that was numbered before the state was adopted."""
+"""The key of `meta` for the last message that was numbered before an operator adopted the state
+(`skidway agent state adopt`).
+"""
 
 _MARK = struct.Struct("<qI")
 
@@ -56,7 +58,10 @@ checksum = excluded.checksum
 
 
 class LastWord(NamedTuple):
-    """The seal that is a topic's last word: the seal's epoch, W (ms) and `at`."""
+    """The seal that is a topic's last word: after it, the audit waits for no more of the agent's
+    lines. wall_ms: the wall time up to which the seal vouches for the files. at: the number of the
+    agent's last delta when it noted this time.
+    """
 
     epoch: int
     wall_ms: int
@@ -82,11 +87,11 @@ class Changes:
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
 
     def put_since(self, topic: str, now_ms: int) -> None:
-        """When the agent first started with a topic."""
+        """Sets when the agent first started with a topic."""
         self.put_meta(SINCE + topic, now_ms)
 
     def put_left(self, words: Mapping[str, LastWord]) -> None:
-        """The topics whose newest seal is a last word, with that seal."""
+        """Sets the topics whose newest seal is a last word, each with that seal."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
@@ -101,17 +106,17 @@ class Changes:
         self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
     def put_offsets(self, offsets: Iterable[tuple[TopicPartition, int]]) -> None:
-        """Last acknowledged offsets."""
+        """Sets the last acknowledged offset of each given partition."""
         rows = [(tp.topic, tp.partition, last) for tp, last in offsets]
         self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
 
     def put_floors(self, floors: Iterable[tuple[TopicPartition, str, int]]) -> None:
-        """(partition, its topic's id, the offset below which no intent has a record)."""
+        """Sets floors: (partition, its topic's id, offset below which no intent has a record)."""
         rows = [(tp.topic, tp.partition, topic_id, floor) for tp, topic_id, floor in floors]
         self._do("INSERT OR REPLACE INTO floors VALUES (?, ?, ?, ?)", *rows)
 
     def put_files(self, files: Iterable[TrackedFile]) -> None:
-        """The durable part of files."""
+        """Sets the durable part of each given file."""
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
@@ -119,7 +124,7 @@ class Changes:
         self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
 
     def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
-        """Replaces all files that could not be opened yet."""
+        """Replaces the list of the files that could not be opened yet."""
         self._do("DELETE FROM unopened", ())
         rows = [unopened_row(each) for each in files]
         self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
@@ -142,7 +147,9 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets each given bucket's sums of everything that was counted since the last delta."""
+        """Sets, for each given bucket (a span of event time), the sums of everything that was
+        counted since the last delta (a message with counts).
+        """
         self._do(
             _PUT_SUM,
             *[

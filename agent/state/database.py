@@ -58,8 +58,9 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox. number: the number of the delta or seal in the message. file: the file
-    id that the message announces.
+    """A row of the outbox, which keeps messages to the audit until they are acknowledged. number:
+    the number of the delta (new counts) or seal in the message. file: the file id that the message
+    announces.
     """
 
     id: int
@@ -293,7 +294,7 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
 
 
 def create_tables(connection: sqlite3.Connection, machine: str) -> None:
-    """Makes a new state: an agent id of its own, bound to a machine."""
+    """Makes a new state. It has an agent id of its own, and is bound to a machine."""
     connection.executescript(TABLES)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")

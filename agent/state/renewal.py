@@ -1,15 +1,18 @@
 """Gives new file ids to an adopted state that was an older copy.
 
-While the newer state was in use, what lies after the copy's positions may have been sent, under the
-same file ids. If the host's logs were restored as well, other bytes may lie after these positions
-now. So each file that is still read gets a new id, which begins at the copy's checkpoint. Lines
-that are read again then count as new lines. If the new epoch touches a bucket before the epoch's
-first seal, the audit calls the bucket unknown. What the copy had promised of such a file is read
+An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
+adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
+agent used last. While that newer state was in use, the agent may have sent bytes after the copy's
+positions, under the same file ids. If the host's logs were restored as well, other bytes may lie
+after these positions now. So each file that is still read gets a new id, which begins at the copy's
+checkpoint. Lines that are read again then count as new lines. If the agent counts lines in a bucket
+(a span of event time) before the first seal of the new epoch, the audit calls the bucket unknown.
+If the copy had promised to send a range of a file that gets a new id, the agent reads the range
 again. The counts in the copy are not published again, because the newer state has published them.
 
-A finished file keeps its file id, because a newer file id may already have its inode. What was
-promised of such a file is handled as after any crash. If the bytes still have their CRC, they are
-sent again. Otherwise the agent asks the brokers which records arrived.
+A finished file keeps its file id, because a newer file id may already have its inode. The promised
+ranges of a finished file are handled as after any crash. If the bytes still have their CRC, they
+are sent again. Otherwise the agent asks the brokers which records arrived.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused. If only the registry has a schema, the schema is not checked."""
+    """Raises ConfigurationRefused if a source cannot work. If only the registry has a schema, the
+    schema is not checked.
+    """
     for source in settings.sources:
         try:
             _check_source(source, settings.batch_size)
@@ -33,7 +35,9 @@ def check_settings(settings: AgentSettings) -> None:
 def try_sources(
     settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
 ) -> list[Trial]:
-    """What each source's parser makes of its files' lines. Raises ConfigurationRefused."""
+    """What each source's parser makes of the lines in the source's files. Raises
+    ConfigurationRefused.
+    """
     found = []
     for source in settings.sources:
         try:

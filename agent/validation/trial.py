@@ -1,7 +1,8 @@
 """What a source's parser makes of the first and last lines of its files, for `agent validate`.
 
-Nothing is sent and nothing is kept: the lines go through the press that a running agent uses. The
-last lines are tried because a format may change in the middle of a file.
+The lines go through the press, which makes batches of lines in a running agent, too. Here the
+batches are neither sent nor kept. The last lines are tried because a format may change in the
+middle of a file.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ BUCKET_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A line that does not fit. line: its number in the file, from 1, if it is one of the first
-    lines; first: the byte where it begins; text: its beginning.
+    """A line that does not fit. line: the line's number in the file, from 1; None if it is one of
+    the last lines. first: the byte where the line begins. text: the line's beginning.
     """
 
     path: str
@@ -78,7 +79,7 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Adds the files that cannot be read to the trial.
+    Adds to `trial` also the files that cannot be read.
     """
     for each in files[:FILES_MAX]:
         try:

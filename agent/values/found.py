@@ -24,8 +24,9 @@ class Found(NamedTuple):
     """A file that a path leads to.
 
     real_path: where the file lies, which differs from `path` if `path` leads through a link.
-    changed_ns, born_ns: as in `Status`. size: for a compressed file, the size of its plain bytes;
-    UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be decompressed.
+    changed_ns, born_ns: as in the `Status` of files/host. size: for a compressed file, the size of
+    its plain bytes; UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be
+    decompressed.
     """
 
     path: str
@@ -42,8 +43,9 @@ class Found(NamedTuple):
 
 
 class UnopenedFile(NamedTuple):
-    """A file that could not be opened yet, as it was last seen. base: the meant path that it was
-    rotated from, or None. may_begin: as in `Sighting`.
+    """A file that could not be opened yet, as it was last seen. base: the path that a rotated file
+    had before the rotation; None if the file is not rotated. may_begin: as in the `Sighting` of
+    files/sighting.
     """
 
     topic: str

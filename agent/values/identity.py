@@ -1,7 +1,8 @@
 """What makes a host this host and a file this file.
 
 The agent knows a file by device and inode, as long as these still lead to the bytes that were read.
-The bytes are the proof. Three pieces of evidence are kept, all made of bytes that were read:
+The bytes are the proof. The agent keeps three pieces of evidence, all made of bytes that it read
+before its position in the file:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
@@ -79,7 +80,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """Proof that a file's bytes before `position` are those that were read."""
+    """Proof that a file's bytes before `position` are those that were read. same_beginning: whether
+    the file's first bytes may still be those that were read.
+    """
 
     position: int
     crc: int

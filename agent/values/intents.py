@@ -1,9 +1,11 @@
-"""Intents: which bytes of a file are promised to be sent, and by which recipe.
+"""Intents: which bytes of a file are promised to be sent, and by which recipe (the settings and
+schemas that make records of the bytes).
 
 An intent is durable before any of its bytes is first sent. It ends at the end of a whole record, so
-that an intent can be framed without the bytes of another intent. After a crash the intents that the
-checkpoint has not passed are sent again by their recipes, if the bytes still have their CRC and the
-program still makes the same records of them. The agent reads on at the end of the last intent.
+that an intent can be cut into records without the bytes of another intent. After a crash the
+intents that the checkpoint has not passed are sent again by their recipes, if the bytes still have
+their CRC and the program still makes the same records of them. The agent reads on at the end of the
+file's last intent.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ class Intent:
     """Bytes [first, end) of a file, which were read at wall time `read_ms` and are sent by the
     recipe that `recipe` names.
 
-    sequence rises over all files in the order in which intents were made. crc: CRC-32C of the
-    bytes.
+    sequence: a number that rises over all files in the order in which intents were made. crc:
+    CRC-32C of the bytes.
     """
 
     sequence: int
@@ -36,7 +38,7 @@ class Intent:
 
     @property
     def length(self) -> int:
-        """Bytes promised."""
+        """How many bytes are promised."""
         return self.end - self.first
 
 
@@ -54,9 +56,9 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An intent and its bytes. If the intent is an over-long line (above READ_BYTES), `data` has
-    only the head of the line. host, path: those with which the file was announced; the records of
-    rejected lines contain both.
+    """An intent and its bytes. If the intent's bytes are one over-long line (above READ_BYTES),
+    `data` has only the head of the line. host, path: the host and path with which the file was
+    announced to the audit; the records of rejected lines contain both.
     """
 
     intent: Intent

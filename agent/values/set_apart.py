@@ -27,7 +27,8 @@ class SetApart:
 
 
 class Unseen(NamedTuple):
-    """Generations of a path. Either nobody read them, or it is unknown whether they were read.
+    """Files that lay one after the other at the same path. Either nobody read them, or it is
+    unknown whether they were read.
 
     oldest_ms: a time that is not later than the time of their first line. None if their first line
     cannot be older than the last seal.

@@ -5,9 +5,10 @@
       |  acknowledged  |  (flights)              |                       |
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
-the same bytes before `position`. The state keeps the checkpoint. The read position is the end of
-the last intent. The state keeps the intents, and with them the read position. Always: begin <=
-position <= read position.
+the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
+or set apart (declared lost or uncertain). The state keeps the checkpoint. The read position is the
+end of the last intent. The state keeps the intents, and with them the read position. Always: begin
+<= position <= read position.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):
-    """OPEN: may be read. ENDED: no more is read, and the closure is not durable yet. CLOSED: the
-    closure is durable.
+    """OPEN: may be read. ENDED: no more is read, and the closure (the message with the file's final
+    length) is not durable yet. CLOSED: the closure is durable.
     """
 
     OPEN = "open"
@@ -98,9 +99,9 @@ class ReadingOutcome:
 class Flight:
     """An intent whose records are being sent.
 
-    outcome: None until the intent is pressed. waiting: how many batches are not acknowledged yet.
-    uncertain_bytes, lost_bytes: how many of the intent's bytes were not acknowledged, but declared
-    uncertain or lost.
+    outcome: None until the press has made batches of the intent. waiting: how many batches are not
+    acknowledged yet. uncertain_bytes, lost_bytes: how many of the intent's bytes were not
+    acknowledged, but declared uncertain or lost.
     """
 
     intent: Intent
@@ -178,12 +179,12 @@ class TrackedFile:
 
     @property
     def pending(self) -> int:
-        """How many known bytes are not settled."""
+        """How many bytes that the agent has seen are not settled."""
         return max(self.bytes_known - self.tally.total, 0)
 
     @property
     def bytes_known(self) -> int:
-        """How many bytes this file id covers, as far as anybody has seen."""
+        """How many bytes belong to this file id, as far as anybody has seen."""
         if self.length is not None:
             lost_unread = self.tally.lost - self.lost_promised
             return self.length + lost_unread - self.birth.begin
@@ -232,7 +233,9 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes that nobody can prove any more."""
+        """Moves the read position over bytes that can no longer be proven to be those that were
+        read.
+        """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)

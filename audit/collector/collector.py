@@ -132,8 +132,9 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 
 class _Expected:
-    """The policy with the roster that is in force now. The main thread owns this object; other
-    threads only read its immutable value `policy`."""
+    """The policy (what the audit expects) with the roster (the hosts that must report) that is in
+    force now. The main thread owns this object; other threads only read its immutable value
+    `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
         """Raises ConfigurationRefused for a bad roster."""
@@ -221,7 +222,8 @@ class _Loop:
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
-        """Judges some buckets; pages, metrics and /health then report the new standing."""
+        """Judges some buckets. Pages, metrics and /health then report the new standing, that is,
+        the result for all buckets."""
         began = self._clock.monotonic()
         self.standing = found = self._judging.step()
         evidence = self._ledger.evidence(NO_BUCKETS)

@@ -2,8 +2,9 @@
 
 Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks, and
 some of the other blocks in turn. So every block is judged again from time to time, and its new
-verdicts take into account what has changed (a late line, a seal, a decision, our clock). Until
-every block has been judged once, the standing says how many blocks have not been judged.
+verdicts take into account what has changed (a late line, a seal, a decision, our clock). The
+standing is the result for all blocks together. Until every block has been judged once, the standing
+says how many blocks have not been judged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Watches the roster's file while a program runs, and reads the file again when it has changed.
+"""Watches the roster's file while a program runs, and reads the file again when it has changed. The
+roster says which hosts must report.
 
 A bad file (gone, unreadable, with a mistake in it) changes nothing: the last good roster stays in
 force, the mistake is logged once, and `problem` names the mistake until the file is good again.

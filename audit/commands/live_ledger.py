@@ -14,13 +14,14 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """With a store, the ledger is the collector's, which the collector updates. With a cluster, the
-    ledger is in memory, and `catch_up` reads on in the audit topics. Used by one thread."""
+    """With a store, the ledger is the collector's, and the collector updates it. With a cluster,
+    the ledger is in memory, and `catch_up` reads further in the audit topics. Used by one
+    thread."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
     ) -> None:
-        """Raises UsageError if there is no store."""
+        """Raises UsageError if an option names a store that does not exist."""
         self._args = args
         self._settings = settings
         self._clock = clock

@@ -103,8 +103,8 @@ def _installed() -> Path:
 
 
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
-    """The policy from settings, roster and options. Prints a note if there are no settings. Raises
-    ConfigurationRefused, UsageError."""
+    """The policy (what the audit expects), from settings, roster and options. Prints a note if
+    there are no settings. Raises ConfigurationRefused, UsageError."""
     policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())

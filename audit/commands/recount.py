@@ -1,5 +1,5 @@
-"""`skidway audit recount`: counts the rows of an output again, and compares them with the audit's
-counts."""
+"""`skidway audit recount`: counts the rows of the loader's output again, and compares these counts
+with the audit's counts."""
 
 from __future__ import annotations
 

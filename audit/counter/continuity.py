@@ -1,5 +1,5 @@
 """Checks continuity: each batch must begin where the previous batch ended, or at the end of a named
-gap. Pure.
+gap, that is, of missing offsets that a message reports. Pure.
 
 After an interruption, the last counted batch of a partition is first read again and compared with
 what the state notes about that batch. If the batch has another CRC or leader epoch, the log
@@ -18,7 +18,7 @@ from skidway.kafka.batch import BatchHeader
 @dataclass(frozen=True, slots=True)
 class Following:
     """How far a partition was followed. comparing: whether the last counted batch must still be
-    compared."""
+    compared with what the state notes about it."""
 
     position: Position
     comparing: bool = False

@@ -7,8 +7,8 @@ records, and reports the counts.
     outbox ---> _skidway_audit                             acks=all
 
 The counter is an ordinary consumer, so it counts on our broker and on Apache Kafka alike, and the
-broker need not know payloads. Like the loader, it recognizes repeats by marks and drops them, so it
-counts unique records.
+broker need not know payloads. Like the loader, it recognizes repeats by marks (`counts.marks`) and
+drops them, so it counts unique records.
 
 One thread owns everything here. If a partition cannot be counted further (its log diverged, a batch
 is damaged), the counter stops this partition, and /health names the partition. The other partitions

@@ -5,5 +5,5 @@ bucket          windows of event time
 checksum        the order-independent checksum of record origins
 marks           how far each file's bytes are counted, to recognize repeated records
 counts          count, bytes and checksum per bucket
-deltas          counts as numbered messages, chained bucket by bucket
+deltas          the counts as numbered messages, chained bucket by bucket
 """

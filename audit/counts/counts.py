@@ -38,9 +38,11 @@ before they are added."""
 class Sums:
     """The counts of one key. They are signed: counts that are taken back are negative.
 
-    count: number of unique records, including rejects. bytes: sum of their origins' lengths.
-    checksum: the checksum of these origins. rejects: how many of `count` the loader rejected.
-    repeats: number of records that were seen again; `count` does not include them.
+    count: the number of unique records, including rejects.
+    bytes: the sum of the lengths in the origins of these records.
+    checksum: the checksum of these origins.
+    rejects: how many of `count` the loader rejected.
+    repeats: the number of records that were seen again; `count` does not include them.
     """
 
     count: int = 0
@@ -67,9 +69,9 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins by which records are counted and marked: a record's own origin if it is sound,
-    otherwise its partition and offset under agent 0. Each returned array has one entry for each
-    offset."""
+    """The origins by which records are counted and marked: a record's own origin if it is sound
+    (has only possible numbers), otherwise its partition and offset under agent 0. Each returned
+    array has one entry for each offset."""
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -105,6 +107,8 @@ class Counts:
     ) -> None:
         """Counts the records for which `keep` or `straddle` is true; if neither is given, counts
         all records. The records for which `repeat` is true are counted separately, as repeats.
+        `marks.walk` makes these three columns; a straddle is a record that lies on both sides of
+        its file's mark.
 
         rejected: the counted records that the loader rejects. If `rejected` is given, straddles
         always count as rejects. If `rejected` is not given (agent, broker, mirror), straddles count
@@ -120,7 +124,7 @@ class Counts:
             self._add_runs(source, *sums)
 
     def put(self, key: BucketKey, sums: Sums) -> None:
-        """Adds sums that were computed elsewhere."""
+        """Adds `sums` to what is counted under `key`."""
         known = self._sums.get(key)
         self._sums[key] = sums if known is None else known + sums
 

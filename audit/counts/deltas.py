@@ -1,5 +1,5 @@
-"""Turns sums and progress into numbered deltas: one delta, or several if a single delta would be
-too large.
+"""Turns sums and progress into numbered deltas, the messages that report counts. This gives one
+delta, or several if a single delta would be too large.
 
 The numbers of a producer have no holes, so a number is only used inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a

@@ -4,18 +4,19 @@ For each partition and (agent, file), the mark is the highest end byte of the re
 offset order. With the mark m before a record [first, end):
 
     end <= m           repeat: the record is dropped, and counted as a repeat
-    first < m < end    straddle: the agent broke its promise; the record counts once, as a reject
+    first < m < end    straddle: the agent must not send such a record; it counts once, as a reject
     m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 
 The same formula gives the mark after a record in all three cases. So numpy can compute marks as a
-running maximum per file. Slices of one partition can be walked in parallel, each as if there were
-no marks before it. The result of a slice is wrong only if one of the slice's files begins at a
-lower position than the mark that the earlier slices leave for that file. The marks after a slice
-depend only on each file's mark before the slice and its highest end in the slice. `join` says which
-slices have to be walked again, and with which marks.
+running maximum per file. Slices (offset ranges) of one partition can be walked in parallel, each as
+if there were no marks before it. The result of a slice is wrong only if one of the slice's files
+begins at a lower position than the mark that the earlier slices leave for that file. The marks
+after a slice depend only on each file's mark before the slice and its highest end in the slice.
+`join` says which slices have to be walked again, and with which marks.
 
-Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
+Origins here come from counts.identify: positions >= 0, lengths >= 1 (0 under agent 0), end below
+2^63.
 """
 
 from __future__ import annotations

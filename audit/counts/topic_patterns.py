@@ -1,9 +1,9 @@
 """Finds the topics that a configuration means, by names and by regular expressions that match whole
 names.
 
-A text is a name if each of its characters is legal in a topic name; any other text is a pattern.
-Patterns never match Skidway's own topics (`_skidway_audit`, also with the cluster prefix of a
-mirror). A name also stands for the topic of its rejects.
+An entry of the configuration is a name if each of its characters is legal in a topic name; any
+other entry is a pattern. Patterns never match Skidway's own topics (`_skidway_audit`, also with the
+cluster prefix of a mirror). A name also stands for the topic of its rejects.
 """
 
 from __future__ import annotations

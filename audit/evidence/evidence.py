@@ -6,9 +6,10 @@ buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over dis
 order and repetition do not matter. The only order that is kept is the order in which the senders
 were first heard. That order can raise a doubt (counting_places) and has no other effect.
 
-The chain of a bucket: each count names the number of the sender's previous delta that touched the
-bucket. The sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0).
-Any other sum means that a delta of the bucket is missing, for example because its record expired.
+The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
+touched the bucket. A tally holds what one sender counted in a bucket. For each delta of a tally,
+link(number) - link(previous) is computed; the sum of these values must be link(last) - link(0). Any
+other sum means that a delta of the bucket is missing, for example because its record expired.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
-    taken_ms: when the seal was taken, by our clock or the broker's; NEVER_AHEAD_MS unless the
-    agent's clock was ahead."""
+    taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by our clock or
+    the broker's; otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -150,11 +151,15 @@ BucketId = tuple[int, int]
 
 @dataclass(slots=True)
 class TopicEvidence:
-    """All evidence about one source topic. agents: every agent that announced files, sealed, or has
-    counts or losses. rereadings: by agent; an agent has an entry only if it may have read bytes
-    that another agent had read before. acceptances: the acceptances that nobody took back.
-    recounts: the newest result of each output. paths: the paths of the files that have losses, by
-    agent and file id."""
+    """All evidence about one source topic.
+
+    agents: every agent that announced files, sealed, or has counts or losses.
+    rereadings: by agent; an agent has an entry only if it may have read bytes that another
+        agent had read before.
+    acceptances: the acceptances that nobody took back.
+    recounts: for each output, the result of its newest recount.
+    paths: the paths of the files that have losses, by agent and file id.
+    """
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -172,20 +177,26 @@ class TopicEvidence:
 class Evidence:
     """The evidence of all messages, for a window of buckets.
 
-    senders: in the order in which they were first heard. hosts: the host of each agent, from the
-    agent's message with the greatest number, whatever its time. last_seen: by (tier, producer), the
-    latest time in any of the sender's messages. began: by agent, the earliest time in any of the
-    agent's messages. last_seen and began are by the sender's clock. bounds: by agent, the widest
-    bounds that it ever announced. unread: by the schema's fingerprint, the number of messages whose
-    schema this version does not have. heard, readings, offsets: values that do not depend on the
-    senders' clocks alone, see module hearing; offsets are by agent. overlaps: pairs of agents of
-    one host that were alive at the same time. resumed: by agent and epoch (without an agent's first
-    epoch), the time at which the epoch's first seal arrived, see Hearings.seal. taken_ms: our clock
-    when the last record was taken; 0 for never. retirements: the retirements that nobody took back.
-    asked: the names of the topics to judge; None for all. Other topics are included only because
-    the judgement of the asked topics needs them. window: buckets that start in this range are
-    judged; its end is excluded. bucket_ms: the greatest size of the newest buckets of all topics; 0
-    for none.
+    senders: all senders, in the order in which they were first heard.
+    hosts: the host of each agent, from the agent's message with the greatest number, whatever
+        the message's time.
+    last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
+        sender's clock.
+    began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
+    bounds: by agent, the widest bounds on event times that the agent ever announced.
+    unread: by the schema's fingerprint, the number of messages whose schema this version of the
+        program does not have.
+    heard, readings, offsets: values that do not depend on the senders' clocks alone, see module
+        hearing; offsets are by agent.
+    overlaps: pairs of agents of one host that were alive at the same time.
+    resumed: by agent and epoch (without an agent's first epoch), the time at which the epoch's
+        first seal arrived, see Hearings.seal.
+    taken_ms: our clock when the last record was taken; 0 for never.
+    retirements: the retirements that nobody took back.
+    asked: the names of the topics to judge; None for all. Other topics are included only
+        because the judgement of the asked topics needs them.
+    window: the range of time in which the judged buckets start; its end is excluded.
+    bucket_ms: the greatest size of the newest buckets of all topics; 0 for none.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -207,7 +218,7 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Adds all decisions of people, or all decisions about some buckets."""
+        """Adds these decisions of people: all that there are, or all that concern some buckets."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
@@ -296,7 +307,7 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """The numbers of a sender whose earlier messages are gone: only a heartbeat is left."""
+    """What is known about a sender whose numbered messages are gone: only a heartbeat is left."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 

@@ -37,11 +37,16 @@ SenderName = tuple[Tier, str]
 
 
 class Heard(NamedTuple):
-    """Where and when a record was taken. topic, topic_id, partition, offset: the place of the
-    record. sent_ms: the sender's clock when it sent the record; None if the broker writes its own
-    clock into records (LogAppendTime). taken_ms: our clock when we took it. is_live: whether we had
-    been at the end of the log just before we took the record. appended_ms: the broker's clock when
-    it appended the record; None if the broker does not write this time into records."""
+    """Where and when a record was taken.
+
+    topic, topic_id, partition, offset: the place of the record.
+    sent_ms: the sender's clock when it sent the record; None if the broker writes its own clock
+        into records (LogAppendTime).
+    taken_ms: our clock when we took the record.
+    is_live: whether we had been at the end of the log just before we took the record.
+    appended_ms: the broker's clock when it appended the record; None if the broker does not
+        write this time into records.
+    """
 
     topic: str
     topic_id: str
@@ -88,10 +93,10 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A sender's clock compared with ours. window: the number of a window of our time: the last
-    window in which any lag was used. least_ms: the least lag in that window. earlier_ms,
-    earliest_ms: the least lag in the window before `window`, and in the window before that; each is
-    None if no lag of its window is used."""
+    """A sender's clock compared with ours. window: the number of the last window of our time in
+    which any lag was used. least_ms: the least lag in that window. earlier_ms: the least lag in the
+    window before `window`. earliest_ms: the least lag in the window before that one. The last two
+    are None if no lag of their windows is used."""
 
     window: int
     least_ms: int
@@ -112,7 +117,8 @@ class Hearings:
         self.sealed: dict[tuple[int, int], int] = {}
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
-        """Notes a message that proves its sender alive, made at `time_ms` by the sender's clock."""
+        """Notes a message that the sender made at `time_ms` by its own clock, and that proves the
+        sender alive."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 
@@ -145,8 +151,8 @@ class Hearings:
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """Merges a new reading into the known one. If our own clock was set, earlier readings are
-    dropped."""
+    """Merges a new reading into the known one. If the new window is neither the known window nor
+    the next one (for example because our own clock was set), the known reading is dropped."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

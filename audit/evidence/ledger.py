@@ -7,10 +7,10 @@ a message and the position up to which its topic was read, so no message counts 
 that arrives a second time is recognized by its number. The whole ledger can be rebuilt from the
 audit topics.
 
-A newer version may have written a message whose schema this version does not have. Such a message
-may say anything about any bucket. It is counted as unread, by the schema's fingerprint, and makes
-every verdict unknown. A later version that has the schema reads the topics again from the first
-unread message on, and then takes the messages that were unread.
+A newer version of the program may have written a message whose schema this version does not have.
+Such a message may say anything about any bucket. It is counted as unread, by the schema's
+fingerprint, and makes every verdict unknown. A later version that has the schema reads the topics
+again from the first unread message on, and then takes the messages that were unread.
 """
 
 from __future__ import annotations
@@ -108,8 +108,9 @@ class Ledger:
         return {TopicPartition(name, partition): Position(*at) for name, partition, *at in rows}
 
     def read_again(self) -> bool:
-        """Whether this version can read messages that an older version could not. If so, sets the
-        positions back to the first of these messages. The collector calls this before it begins."""
+        """Whether this version of the program can read messages that an older version could not
+        read. If so, sets the positions back to the first of these messages. The collector calls
+        this before it begins."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
@@ -171,8 +172,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """The starts of blocks of this size, oldest first. A block is included only if a bucket
-        that is to be judged begins in it."""
+        """Divides time into blocks of this size. Returns the starts of those blocks in which a
+        bucket begins that is to be judged, oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

@@ -7,8 +7,8 @@ exist, and the caller makes a new `Rows`.
 
 If the number of a message is known already, the digests of the two messages are compared. The
 message is a repetition if it has the same content, and a clone if it has other content. A digest is
-made of the encoded bytes, and another version encodes the same message in other bytes. So a message
-is compared in each encoding before it counts as a clone.
+made of the encoded bytes, and another version of the program may encode the same message in other
+bytes. So a message is compared in each encoding before it counts as a clone.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""At most this many schemas are counted by fingerprint; all others are counted together under
-""."""
+"""At most this many schemas are counted by fingerprint; all other schemas are counted together,
+under an empty fingerprint."""
 
 _log = log.get(__name__)
 
@@ -154,8 +154,8 @@ class Rows:
         )
 
     def unread(self) -> dict[str, int]:
-        """The number of messages of each schema that this version does not have, by the schema's
-        fingerprint."""
+        """How many messages could not be decoded, because this program lacks their schema; by the
+        schema's fingerprint."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _take_unread(self, error: SchemaUnknown) -> None:

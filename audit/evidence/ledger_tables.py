@@ -145,15 +145,25 @@ CREATE TABLE IF NOT EXISTS recounts (
 ) WITHOUT ROWID
 """,
 )
-"""Tables and indexes that an older version does not know. Even so, the older version can open a
-store that has these tables. So an upgrade of the collector can be undone, and the store's format
-keeps its number. finals: the seals that are an agent's last words. beginnings: when agents were
-first heard. bounds: what agents assume about event times. inodes: when the inode of each announced
-file was made, and the id whose content the inode had before (see module rereading). unread: how
-many messages have a schema that this version does not have. unread_from: where a version that has
-these schemas begins to read the topics again. heard: when senders were heard. readings: how
-senders' clocks differ from ours. seals_ahead: seals of agents whose clocks were ahead. resumed:
-when agents went on in a new epoch. offsets: the places of agents' messages. The module hearing
-explains the five tables from heard to offsets. overlaps: agents that were alive at the same time.
-host_names: the names of agents' hosts, by the order of the agents' messages. decisions, recounts:
-decisions of people and results of recounts, as the bytes of their messages."""
+"""Tables and indexes that an older version of the program does not know. Even so, the older version
+can open a store that has these tables. So an upgrade of the collector can be undone, and the
+store's format keeps its number.
+
+    finals: the seals that are an agent's last words.
+    beginnings: when agents were first heard.
+    bounds: what agents assume about event times.
+    inodes: when the inode of each announced file was made, and the id whose content the inode had
+        before (see module rereading).
+    unread: how many messages have a schema that this version of the program does not have.
+    unread_from: where a version that has these schemas begins to read the topics again.
+    heard: when senders were heard.
+    readings: how senders' clocks differ from ours.
+    seals_ahead: seals of agents whose clocks were ahead.
+    resumed: when agents went on in a new epoch.
+    offsets: the places of agents' messages.
+    overlaps: agents that were alive at the same time.
+    host_names: the names of agents' hosts, by the order of the agents' messages.
+    decisions, recounts: decisions of people and results of recounts, as the bytes of their
+        messages.
+
+The module hearing explains the five tables from heard to offsets."""

@@ -25,8 +25,8 @@ def overlaps(
     spoken: Iterable[Spoken],
     namesakes: Mapping[int, Collection[int]],
 ) -> set[Pair]:
-    """The pairs of agents that these messages show to overlap. known: the offsets of earlier
-    messages. namesakes: for each agent, the other agents with its host name."""
+    """The pairs of agents that were alive at the same time, as these messages show. known: the
+    offsets of earlier messages. namesakes: for each agent, the other agents with its host name."""
     offsets, found = dict(known), set[Pair]()
     for agent, log, offset in spoken:
         if agent not in namesakes:

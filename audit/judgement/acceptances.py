@@ -1,9 +1,9 @@
 """Decides which findings of which buckets a person can accept, and makes the decisions. Pure.
 
 Only existing findings can be accepted: each acceptance names the findings and warnings of one
-bucket as they are now. A bucket that is not due cannot be accepted, because it may still become
-complete. Nothing can be accepted while there are messages of a newer version, because such messages
-may say anything about any bucket.
+bucket as they are now. A bucket that is not due (too young) cannot be accepted, because it may
+still become complete. Nothing can be accepted while there are messages of a newer version of the
+program, because such messages may say anything about any bucket.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Accep
 def revocations(
     found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
 ) -> list[Revocation]:
-    """Makes a revocation for each acceptance of these buckets, whether the acceptance covers any
-    finding now or not. accepted: all acceptances that nobody took back. Raises UsageError if these
-    buckets have no acceptance."""
+    """Makes a revocation for each acceptance of these buckets, even if the buckets no longer have
+    the findings that the acceptance names. accepted: all acceptances that nobody took back. Raises
+    UsageError if these buckets have no acceptance."""
     buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
     ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
@@ -63,7 +63,7 @@ def revocations(
 
 
 def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
-    """Makes the retirement of a place. Raises UsageError if the text names no place that has
+    """Makes the retirement of a place. Raises UsageError if `place` names no place that has
     counted.
 
     known: the places that have counted, each marked as retired if this retirement retires it.
@@ -113,8 +113,9 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """Says in words which texts in the settings, and which decisions with other texts, also retire
-    a place or a part of the place. The values are the places that each of them retires.
+    """Finds the texts in the settings, and the decisions with other texts, that also retire a place
+    or a part of the place. The keys name these texts and decisions in words; each value is the
+    places that the text or decision retires.
 
     texts: `retired.places` of the settings. held: takes a text, and gives the counting places
     within `place` that the text retires.

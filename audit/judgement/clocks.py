@@ -6,10 +6,10 @@ from ours to the same side, ours is wrong by the median of these differences, an
 clocks are compared with the time that ours should show. With a single sender nobody can tell which
 of the two clocks is wrong, and ours is doubted.
 
-A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound,
-and the lags of the first two of these windows are about the same. (The lag of a backlog shrinks,
-and the lag of a mirror that falls behind grows.) For `present_ms`, which is only meant to be
-cautious, one window is enough.
+A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound
+(policy.clock_difference_ms), and the lags of the first two of these windows are about the same.
+(The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.) For `present_ms`,
+which is only meant to be cautious, one window is enough.
 
 A program that reads the collector's store also compares its own clock with the collector's: the
 time at which the collector took records must lie in the past.
@@ -30,7 +30,8 @@ from skidway.audit.topic.messages import Tier
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A sender whose clock differs. ahead_ms: by how much it is ahead; negative: behind."""
+    """A sender whose clock differs. ahead_ms: by how much the clock is ahead, negative if it is
+    behind."""
 
     tier: Tier
     producer: str
@@ -40,11 +41,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """What is known of all clocks. ours_ms: how far our clock is ahead; negative: behind; 0: good
-    as far as is known. senders: the number of senders with a recent reading. others: senders whose
-    clocks differ, the greatest difference first. unheard_ms: the time since any sender was last
-    heard, by our clock; 0 if this time is no longer than policy.silence_ms. is_behind_store:
-    whether the collector's clock shows that ours is behind."""
+    """What is known of all clocks.
+
+    ours_ms: how far our clock is ahead, negative if it is behind; 0 if it is good as far as is
+        known.
+    senders: the number of senders with a recent reading.
+    others: the senders whose clocks differ, the greatest difference first.
+    unheard_ms: the time since any sender was last heard, by our clock; 0 if this time is no
+        longer than policy.silence_ms.
+    is_behind_store: whether the collector's clock shows that ours is behind.
+    """
 
     ours_ms: int = 0
     senders: int = 0
@@ -88,9 +94,9 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
-    """The present time, with caution: the time of our clock; but if most senders show that our
-    clock is ahead, the time that our clock should show. So no bucket is judged as over before it is
-    over."""
+    """The present time as a cautious judgement takes it. This is the time of our clock; but if most
+    senders show that our clock is ahead, it is the time that our clock should show. So no bucket is
+    judged as over before it is over."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 

@@ -1,5 +1,5 @@
-"""Finds which senders count a topic in which places. For each partition, the counts of the newest
-epoch are used. Pure.
+"""Finds which senders count a topic in which places, that is, clusters and outputs. For each
+partition, the counts of the newest epoch are used. Pure.
 
 Retired places are included: their counts are compared, and records that they lack are reported.
 Records that a retired place lacks make the verdict worse only if another place of the tier is not
@@ -54,8 +54,8 @@ def needed_still(
     evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
 ) -> set[Tier]:
     """The tiers in which only retired places have the topic, although the tier also has a place
-    that is not retired. The place that is not retired may still have to take the topic. Empty if
-    the topic's own cluster is retired, because no more records leave such a cluster."""
+    that is not retired. That place may still begin to count the topic. Empty if the topic's own
+    cluster is retired, because no more records leave such a cluster."""
     if retired.holds_cluster(source.cluster):
         return set()
     here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}

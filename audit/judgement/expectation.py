@@ -20,15 +20,18 @@ from skidway.kafka.source import Source
 class Expectation:
     """The agents that have to do with one source topic, and those that must have sealed it.
 
-    topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
-    rejected. namesakes: the evidence of all topics that have the same names as `topics`. A topic
-    that was deleted and created again has another id but the same agents. An agent that seals the
-    new topic has delivered all lines for the old one, and an agent that only has messages about the
-    old topic may have lines for the new one. known: every agent that announced, sealed or sent to
-    any of these topics. agents: the agents that must have sealed the topic, even if they sent
-    nothing; for a host that the roster names, these are its newest agents (newest_agents).
-    replaced: the other agents of such a host, each with the time (ms, by its clock) until which its
-    unread lines may have been written.
+        topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
+            rejected.
+        namesakes: the evidence of all topics that have the same names as `topics`.
+        known: every agent that announced, sealed or sent to any of the topics of `namesakes`.
+        agents: the agents that must have sealed the topic, even if they sent nothing; for a host
+            that the roster names, these are its newest agents (newest_agents).
+        replaced: the other agents of such a host, each with the time (ms, by its clock) until which
+            its unread lines may have been written.
+
+    A topic that was deleted and created again has another id but the same agents, so `namesakes`
+    has both topics. An agent that seals the new topic has delivered all lines for the old one, and
+    an agent that only has messages about the old topic may have lines for the new one.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:

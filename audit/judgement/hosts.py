@@ -1,8 +1,12 @@
-"""The state of hosts by the messages of their agents: expected, heard, behind, silent, retired.
-Pure.
+"""The state of each host, as the messages of its agents show it: reporting, behind, silent, never
+heard, retired. Pure.
 
-A host belongs to a cluster; a host that reports to two clusters appears twice, with an agent in
-each. The state of a host is the state of its newest agents (newest_agents), normally of one agent.
+A state belongs to one host in one cluster: a host that reports to two clusters has two states, each
+from the agents that report to that cluster. The state of a host is the state of its newest agents
+(see the module newest_agents), normally of one agent.
+
+An agent seals a topic until a time when it vouches that all lines which the topic's files had at
+that time are counted.
 """
 
 from __future__ import annotations
@@ -54,14 +58,16 @@ class HostState:
     """One host of one cluster.
 
     agents: the newest agents, beginning with the agent that was heard last; empty if no agent was
-    ever heard. topics: the topics of all these agents, or of the roster, each with the time (ms)
-    until which all agents that have the topic have sealed it; None for never. expected: whether the
-    audit waits for the host. last_heard_ms: when the host was last heard, by the agent's clock, but
-    never later than our clock showed at that moment; 0 for never. behind_ms: how far the host is
-    behind. This is 0 unless the host's messages arrive with times so old that, by these times, the
-    host would be silent. namesakes: agents that were alive at the same time, as on two machines
-    with the same name. If there are namesakes, last_heard_ms is the time of the namesake that has
-    been silent longest.
+        ever heard.
+    topics: the topics of all these agents, or of the roster, each with the time (ms) until which
+        all agents that have the topic have sealed it; None for never.
+    expected: whether the audit waits for the host.
+    last_heard_ms: when the host was last heard, by the agent's clock, but never later than our
+        clock showed at that moment; 0 for never. If there are namesakes, this is the time of the
+        namesake that has been silent longest.
+    behind_ms: how far the host is behind. This is 0 unless the host's messages arrive with times so
+        old that, by these times, the host would be silent.
+    namesakes: agents that were alive at the same time, as on two machines with the same name.
     """
 
     cluster: str | None
@@ -88,7 +94,8 @@ class HostState:
 
 
 def survey(evidence: Evidence, policy: Policy, now_ms: int) -> list[HostState]:
-    """Every host of the roster and every host that was ever heard, by cluster and name."""
+    """The states of all hosts that the roster names or that were ever heard, sorted by cluster and
+    name."""
     return _Survey(evidence, policy, now_ms).states()
 
 
@@ -173,7 +180,7 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """The agent's topics, see AgentState. If a topic was deleted and created again, the newest
-        seal of both topics is used."""
+        of the seals of both topics is used."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

@@ -1,18 +1,21 @@
-"""Finds the agents of a host that count as its newest. The verdict waits for their seals, and
-`skidway audit wait` demands a proof of each of them. Pure.
+"""Finds the agents of a host that count as its newest. The verdict waits for their seals (their
+word that all lines up to a time are counted), and `skidway audit wait` demands a proof of each of
+them. Pure.
 
 Normally there is one such agent: the one that was heard last. But this agent may run on an old
-state that was brought back. So an agent that began later counts as well, until it is silent. Here
-an agent is silent if it is silent both by our own clock and in comparison with the agent that was
-heard last. Two machines may also have the same name. Then the agents that were alive at the same
-time (overlaps) all count, because each has its own files. They count, silent or not, until they are
-retired or report another name.
+state that was brought back. So an agent that began later than this agent counts as well, until it
+is silent. Such an agent is silent once its last message is at least `silence_ms` old by our own
+clock, and is also at least `silence_ms` older than the last message of the agent that was heard
+last. Two machines may also have the same name. Then the agents that were alive at the same time
+(`evidence.overlaps`) all count, because each has its own files. They count, silent or not, until
+they are retired or report another name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
 not used for this, because a host's clock may have been set, by any amount, between two messages.
 The audit messages of two agents of a host are normally in one log. If they are not (a topic with
 several partitions, or a topic that was created again), each agent counts until it is silent. Clocks
-are used only if an older version took the messages into the store without their offsets.
+are used only if an older version of the collector took the messages into the store without their
+offsets.
 """
 
 from __future__ import annotations
@@ -52,11 +55,11 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
     """The time (ms, by the host's clock) until which a replaced agent's unread lines may have been
-    written. This is normally the time at which a newer agent began. But if this time is not after
-    the time of the old agent's last message, the clock was set back between the two. Then the
-    result is the time of the old agent's last message plus `silence_ms`, because a living agent is
-    never silent for so long. The result is 0 if no agent began after the old agent's last
-    message."""
+    written. This is normally the time at which the next agent began. But if that time is not after
+    the time of the replaced agent's last message, the clock was set back between the two. Then the
+    result is the time of the replaced agent's last message plus `silence_ms`, because a living
+    agent is never silent for so long. The result is 0 if no agent began after the replaced agent's
+    last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:
@@ -102,7 +105,8 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """When the agent began, but never later than our clock when we last took a record."""
+    """When the agent began, but never later than our clock showed when the audit last took a
+    record."""
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
 

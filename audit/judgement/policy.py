@@ -14,15 +14,15 @@ DEFAULT_SILENCE_MS = 180_000
 DEFAULT_REJECTS_SHARE = 0.01
 DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
-"""How far ahead of the reading time an event time can be: agents replace event times that are
-further ahead. An agent announces its own bound; if the agent's bound is larger, the agent's bound
-applies instead."""
+"""How far an event time can be ahead of the time at which the line was read: agents replace event
+times that are further ahead. An agent announces its own bound; if that bound is larger, it applies
+instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Topics that a tier never has, written as `<cluster>.<topic>`: names, or patterns that match
-    whole names."""
+    """Topics that a tier (a stage that counts records) never has, written as `<cluster>.<topic>`.
+    They are names, or patterns that match whole names."""
 
     tier: Tier
     topics: tuple[str, ...]
@@ -36,13 +36,18 @@ class Exemption:
 class Policy:
     """What the audit expects, and how long it waits.
 
-    tiers: the tiers in which each record must be counted, except the exemptions. roster: the hosts
-    whose agents must seal, and the retired hosts. silence_ms: an agent that was not heard for this
-    long counts as dead. lateness_ms, ahead_ms: how late lines may come, and how far ahead their
-    times may be; if an agent announces more, its value applies. clock_difference_ms: clocks that
-    differ by more than this are reported. rejects_share: the greatest share of a bucket's records
-    that may be rejects without a warning. retired_places: texts that name places, see the module
-    retired_places. loads_every_ms: how often each output is loaded; None if unknown.
+    tiers: the tiers in which each record must be counted.
+    silence_ms: an agent that was not heard for this long counts as dead.
+    lateness_ms: how late lines may come; if an agent announces more, the agent's value applies.
+    ahead_ms: how far ahead the times of lines may be; if an agent announces more, the agent's value
+        applies.
+    clock_difference_ms: clocks that differ by more than this are reported.
+    roster: the hosts whose agents must seal, and the retired hosts.
+    exemptions: the topics that need not be in all of these tiers.
+    rejects_share: the greatest share of the records of a bucket (a minute of event time) that may
+        be rejects without a warning.
+    retired_places: texts that name places, see the module retired_places.
+    loads_every_ms: how often each output is loaded; None if unknown.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)

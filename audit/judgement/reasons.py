@@ -25,8 +25,9 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 
 
 def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
-    """The name by which an acceptance refers to a difference. If other records differ later, the
-    difference has another name, and the acceptance does not cover it."""
+    """The name by which an acceptance (a person's decision about known findings) refers to a
+    difference. If other records differ later, the difference has another name, and the acceptance
+    does not cover it."""
     sums = (expected.count, expected.checksum, found.count, found.checksum)
     return f"{words} ({', '.join(map(str, sums))})"
 
@@ -38,7 +39,8 @@ def name_of_lack(words: str, counted: Sums) -> str:
 
 
 def of_place(place: Place) -> str:
-    """A place by its tier, and by its name if it has one."""
+    """The words for a place (a cluster or an output where a tier counted): its tier, and its name
+    if it has one."""
     word = place.tier.value.lower()
     named = f"{word} {place.name}" if place.name else word
     return f"{named} (retired)" if place.is_retired else named
@@ -92,7 +94,7 @@ def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
 
 
 def of_unread(unread: Mapping[str, int]) -> str:
-    """The reason for messages whose schemas this version does not have."""
+    """The reason for messages whose schemas this version of Skidway does not have."""
     names = ", ".join(sorted(name or "others" for name in unread)[:_NAMES_MAX])
     return (
         f"{sum(unread.values())} audit messages have a schema that this version does not have"
@@ -102,7 +104,7 @@ def of_unread(unread: Mapping[str, int]) -> str:
 
 def of_loss(note: LossNote, path: str = "") -> str:
     """The reason for a declared loss. path: where the file was found first; "" if no agent
-    announced it."""
+    announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
     if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read

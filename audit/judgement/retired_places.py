@@ -1,5 +1,6 @@
-"""Retired places: nobody waits for them any more. Texts name these places in the words of the
-reports. Pure.
+"""Retired places: clusters and outputs whose counts nobody waits for any more. Pure.
+
+Settings and commands name such a place by a text, in the words of the reports:
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic

@@ -11,10 +11,11 @@ inventory writes (`roster.file`). The collector reads this file again when it ch
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
 clusters. Topics are given by their names, as in the agent's sources, without a mirror's prefix. The
-name of a topic also stands for the topic of its rejects. Without topics, the host must report every
-topic that its agent ever mentioned. Nobody waits for a retired host; one entry that retires it is
-enough. An entry of the settings names no cluster and applies to every cluster. If no host must
-report, the roster is silent: then every agent that was ever heard is expected, except retired ones.
+name of a topic also stands for the topic of the lines that were rejected from it. If an entry has
+no topics, the host must report every topic that its agent ever mentioned. Nobody waits for a
+retired host; one entry that retires it is enough. An entry of the settings names no cluster and
+applies to every cluster. If no host must report, the roster is silent: then every agent that was
+ever heard is expected, except retired ones.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """One host of one cluster (None: of each cluster). topics: empty means all topics of its
-    agent."""
+    """One host of one cluster. cluster: None stands for every cluster. topics: an empty set stands
+    for every topic that the host's agent mentions."""
 
     host: str
     cluster: str | None = None
@@ -47,7 +48,8 @@ class RosterEntry:
 
 
 class Roster:
-    """All entries together. The settings' `retired` may name agent ids (in decimal) as well."""
+    """All entries together. retired: the hosts and agent ids (in decimal) that the setting
+    `retired` names."""
 
     def __init__(self, entries: Iterable[RosterEntry] = (), retired: Iterable[str] = ()) -> None:
         self._gone = frozenset(retired)
@@ -108,7 +110,7 @@ class Roster:
         return frozenset(x.cluster for x in self._entries if x.host == host)
 
     def names(self, host: str) -> bool:
-        """Whether any entry is of this host, retired or not."""
+        """Whether any entry names this host, retired or not."""
         return host in self._gone or any(x.host == host for x in self._entries)
 
     def __iter__(self) -> Iterator[RosterEntry]:

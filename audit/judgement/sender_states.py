@@ -1,9 +1,9 @@
 """The present states of the senders of counts: good, silent, late or retired. Pure.
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
-only when it has loaded. So a loader can be late only if a setting says how often it runs
-(`loads.every.ms`). The audit calls a whole output late, never a single topic in it, because a topic
-to which nobody writes is not loaded.
+only when it has loaded. So the audit can call a loader late only if a setting says how often the
+loader runs (`loads.every.ms`). The audit calls a whole output late, never a single topic in it,
+because a topic to which nobody writes is not loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The standing: the result of one judgement over all buckets, topic by topic. Pure.
+"""The standing: the result of one judgement over all buckets (minutes of event time), topic by
+topic. Pure.
 
 Report, pages, metrics, /health and JSON all take their answers from the standing, so they agree.
 The standing covers every bucket, so no old problem is forgotten.
@@ -27,19 +28,22 @@ topics."""
 class TopicStanding:
     """All buckets of one source topic together.
 
-    by_status: the number of all buckets by status. overdue: the number of buckets that somebody
-    should look at, by the status that they have if accepted findings are left out. lost_early: how
-    many of the overdue buckets are too young to be complete, but lost already. accepted: the number
-    of buckets that are complete except for accepted findings, by status. warned: the number of
-    complete buckets with a warning that nobody accepted. warned_accepted: the number of complete
-    buckets whose warnings were all accepted. complete_until: the end in ms of the last bucket up to
-    which all buckets are complete or accepted; None if the oldest bucket is neither.
-    oldest_overdue: the start of the oldest overdue bucket. records, rejects, repeats: the sums over
-    all buckets. For each bucket, each number is taken from the place where it is greatest. Rejects
-    are only the loader's rejects. newest: the verdicts on the newest buckets, by the start of the
-    bucket, see NEWEST_BUCKETS. recounts: the newest recount of each output. uncounted: the number
-    of offsets that counters could not read; records without origin at these offsets leave no other
-    trace.
+    by_status: the number of all buckets by status.
+    overdue: the number of buckets that somebody should look at, by the status that they have if
+        accepted findings are left out.
+    lost_early: how many of the overdue buckets are too young to be complete, but lost already.
+    accepted: the number of buckets that are complete except for accepted findings, by status.
+    warned: the number of complete buckets with a warning that nobody accepted.
+    warned_accepted: the number of complete buckets whose warnings were all accepted.
+    complete_until: the end in ms of the last bucket up to which all buckets are complete or
+        accepted; None if the oldest bucket is neither.
+    oldest_overdue: the start of the oldest overdue bucket.
+    records, rejects, repeats: the sums over all buckets. For each bucket, each number is taken from
+        the place where it is greatest. Rejects are only the loader's rejects.
+    newest: the verdicts on the newest buckets, by the start of the bucket, see NEWEST_BUCKETS.
+    recounts: the newest recount of each output.
+    uncounted: the number of offsets that counters could not read; records without origin at these
+        offsets leave no other trace.
     """
 
     source: Source
@@ -70,8 +74,8 @@ class TopicStanding:
         return complete + sum(self.accepted.values()) == self.buckets
 
     def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
-        """Joins two standings of one topic. later: the standing of the topic's later buckets;
-        starts: see Standing."""
+        """Joins two standings of one topic. later: the standing of the topic's later buckets.
+        starts: the starts of the buckets whose verdicts are kept, see Standing."""
         ends = (self.complete_until, later.complete_until if self.is_complete else None)
         oldest = (self.oldest_overdue, later.oldest_overdue)
         newest = {**self.newest, **later.newest}
@@ -98,7 +102,7 @@ class TopicStanding:
 class Standing:
     """The standing of all topics. starts: the starts of the newest buckets, newest first.
     judged_ms: our clock when the newest buckets were judged. unjudged: how many blocks of buckets
-    (collector.judge) are not judged yet."""
+    are not judged yet (see collector.judge)."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
@@ -166,7 +170,7 @@ def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """The standing from these verdicts on the evidence."""
+    """The standing that follows from these verdicts on the evidence."""
     asked = [
         source
         for source in evidence.topics
@@ -193,7 +197,7 @@ def standing(
 
 def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
     """Joins the standings of several windows of buckets, the oldest window first. There must be at
-    least one."""
+    least one window."""
     starts = sorted({start for part in parts for start in part.starts}, reverse=True)
     newest = tuple(starts[:NEWEST_BUCKETS])
     topics: dict[Source, TopicStanding] = {}

@@ -3,12 +3,13 @@ in docs/delivery.md, section 6.
 
 One agent's part of a bucket of a source topic is complete only if all of these hold:
 
-    schemas   this version has the schema of every message; other messages may say anything
-    numbers   of the senders whose counts are used: no number is missing, no number has two
-              contents, and if a sender's first messages expired, these messages cannot have
+    schemas   this version of Skidway has the schema of every message; a message with an unknown
+              schema may say anything
+    numbers   for each sender whose counts are used, no number is missing, no number has two
+              contents, and if the sender's first messages expired, these messages cannot have
               touched the bucket
     chains    no delta of any sender for this bucket is missing
-    epochs    the bucket does not lie between an agent's old epoch and its new one
+    epochs    no new epoch of an agent puts the bucket in doubt (see rules.epochs)
     doublings no delta touched the bucket while the agent of the delta may have been reading lines
               that another agent had delivered already
     losses    no line that may belong to the bucket was declared lost
@@ -86,7 +87,7 @@ class TopicJudgement:
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # without tier agent, its losses do not matter
+        if Tier.AGENT not in self._facts.tiers:  # losses do not matter without tier agent
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 
@@ -207,7 +208,7 @@ class TopicJudgement:
 def _by_finding(
     acceptances: Iterable[Acceptance],
 ) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
-    """Acceptances by bucket and finding; if there are several for a finding, the oldest."""
+    """Acceptances by bucket and finding; if a finding has several, only the oldest is included."""
     found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
     for each in acceptances:
         named = found.setdefault((each.bucket, each.bucket_ms), {})

@@ -1,7 +1,7 @@
 """Verdicts on buckets, and their reasons.
 
     complete    all expected tiers counted the same records, and all expected agents sealed the
-                bucket
+                bucket (vouched that all of its lines are counted)
     open        too young to decide, or an agent has not sealed the bucket yet
     incomplete  old enough and counted, but a tier lacks records or has other records
     unknown     evidence that is needed to decide is missing, perhaps for ever

@@ -4,9 +4,10 @@
     local        LocalOutput, a directory of this machine
     hdfs         HdfsOutput, a folder of HDFS, through hdfs-native
 
-Paths are relative to the root, with their parts joined by `/`. A missing file or directory is no
-error: the answer is None, or empty. Every other error from outside is raised as `StoreFailed` or
-`StoreUnreachable` with one sentence. Only the loader writes (loader/store, built on this package).
+Paths are relative to the output's root, with their parts joined by `/`. A missing file or directory
+is no error: the method returns None, or an empty result. Every other error from outside is raised
+as `StoreFailed` or `StoreUnreachable` with one sentence. Only the loader writes (loader/store,
+built on this package).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class FileEntry:
 
 
 class Output(Protocol):
-    """A tree of files. Other programs may change the files while this program reads them."""
+    """A tree of files below a root. Other programs may change the files while this program reads
+    them."""
 
     @property
     def url(self) -> str:

@@ -33,7 +33,7 @@ def has_rows(output: Output, topic: str) -> bool:
 
 
 def look(output: Output, topic: str, named: NamedFiles) -> None:
-    """Notes every file that programs read as rows."""
+    """Notes in `named` every file of the topic that programs read as rows."""
     for folder in (topic, f"{STATE}/{topic}/rejects"):
         for entry in output.files(folder):
             if _is_read(entry.path.removeprefix(folder)):

@@ -129,7 +129,8 @@ def removed_by(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """The (agent, bucket, bucket_ms) of all counts of a load. Raises ManifestUnreadable."""
+    """The (agent, bucket, bucket_ms) of every count in a load's manifest. Raises
+    ManifestUnreadable."""
     try:
         audit = manifest["audit"]
         for delta in audit["deltas"]:

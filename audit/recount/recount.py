@@ -1,4 +1,5 @@
 """The recount, a second and independent way to a verdict, from the files and the rows themselves.
+It checks that all of this is true:
 
     files   the directories hold every file that a manifest names, and no other file that programs
             read as rows
@@ -148,8 +149,9 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
-    """The (agent, bucket) of loads that were committed while the topic was recounted: their rows
-    were not read, but the evidence may have their counts. Raises the same errors as `recount`."""
+    """The (agent, bucket) pairs of the loads that were committed while the topic was recounted. The
+    rows of these loads were not read, but the evidence may have their counts. Raises the same
+    errors as `recount`."""
     topic = result.committed.topic
     later = [load for load in manifests.loads(output, topic) if load > result.loads]
     return {
@@ -165,8 +167,8 @@ def compare(
     tiers: Iterable[Tier],
     since: Collection[tuple[int, BucketId]] = (),
 ) -> list[Difference]:
-    """The buckets in which the rows differ from the counts of tier hdfs or tier agent, as far as
-    these tiers are expected.
+    """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
+    compared only if `tiers` names it.
 
     since: the (agent, bucket) that were loaded during this recount; they are left for the next
     recount, like the buckets that overlap an unjudged hour. If the rows equal the counts of tier

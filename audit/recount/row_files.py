@@ -23,7 +23,7 @@ BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
-"""The errors of reading a file that is no Parquet file of ours."""
+"""The errors that reading raises if the file is not one of our Parquet files."""
 
 _ORIGIN = ("_agent", "_file_id", "_offset", "_length")
 _PLACE = ("_agent", "_partition", "_kafka_offset")
@@ -46,8 +46,8 @@ def measure(file: IO[bytes]) -> Bytes:
 
 
 def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
-    """Adds the rows to the counts, and reads every column of every row. Returns the number of rows,
-    and the sum of their hashes."""
+    """Adds the file's rows to `counts`, and reads every column of every row. Returns the number of
+    rows, and the sum of their hashes."""
     time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
     rows = total = 0
     for batch in _batches(file):

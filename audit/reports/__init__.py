@@ -1,4 +1,4 @@
-"""Answers in the forms for people and programs: a sentence, a table, JSON.
+"""The audit's answers, in forms for people and for programs: sentences, tables, JSON.
 
 report          verdicts on buckets, and the exit status of `skidway audit report`
 recount_report  the result of a recount

@@ -54,8 +54,8 @@ def sentence(states: Sequence[HostState]) -> str:
 
 
 def remarks(states: Sequence[HostState]) -> list[str]:
-    """The remarks about hosts in a report on buckets; empty if every host reports with exactly one
-    agent."""
+    """The remarks about hosts in a report on buckets. The list is empty if every expected host
+    reports, and no two agents share a host name."""
     is_said = any(state.is_missed or state.namesakes for state in states)
     return [sentence(states)] if is_said else []
 
@@ -129,7 +129,7 @@ def document(states: Sequence[HostState]) -> dict[str, Any]:
 
 
 def host_document(state: HostState) -> dict[str, Any]:
-    """One host of one cluster. Times: RFC 3339 and ms."""
+    """One host of one cluster. Each time is given twice: as RFC 3339, and in ms."""
     return {
         "host": state.host,
         "cluster": state.cluster,

@@ -27,9 +27,10 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """0 if all is good, otherwise 1. All is good if there are buckets, every bucket that is due
-    (with `everything`: every bucket) is complete or accepted, no bucket is lost or has a warning
-    that nobody accepted, every block was judged, and no output's newest recount differs."""
+    """0 if all is good, otherwise 1. All is good if all of this is true: there are buckets; every
+    bucket that is due (with `everything`: every bucket) is complete or accepted; no bucket has a
+    loss or a warning that nobody accepted; no hour of buckets is left unjudged; the newest recount
+    of every output agrees."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)

@@ -68,7 +68,7 @@ Decision = Acceptance | Retirement | Revocation
 
 
 def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """The decisions that nobody took back, each once, the oldest first."""
+    """The decisions that no revocation took back, each once, the oldest first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}
     return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]

@@ -1,12 +1,12 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-Four schemas: schemas/audit.avsc for the messages of a tier (Delta and Seal, which are numbered, and
-Heartbeat, which repeats the last number), schemas/announcement.avsc for the meaning of a file id,
-schemas/decision.avsc for decisions of people (decisions), and schemas/recount.avsc for results of
-recounts (recount_result). The key of a numbered message is (tier, producer, epoch, number); the
-same key always has the same content.
+There are four schemas: schemas/audit.avsc for the messages of a tier (Delta and Seal, which are
+numbered, and Heartbeat, which repeats the last number), schemas/announcement.avsc for the meaning
+of a file id, schemas/decision.avsc for decisions of people (decisions), and schemas/recount.avsc
+for results of recounts (recount_result). The key of a numbered message is (tier, producer, epoch,
+number); the same key always has the same content.
 
-Positions count bytes, offsets count records, times and buckets are ms since the epoch.
+Positions count bytes, offsets count records, times and buckets are ms since 1970.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class MessageRefused(SkidwayError):
 
 
 class SchemaUnknown(MessageRefused):
-    """A message whose schema this version does not have. fingerprint: the schema's fingerprint, in
-    hex."""
+    """A message whose schema this version of Skidway does not have. fingerprint: the schema's
+    fingerprint, in hex."""
 
     def __init__(self, fingerprint: bytes) -> None:
         super().__init__(
@@ -69,8 +69,8 @@ class Tier(StrEnum):
 
 
 class Certainty(StrEnum):
-    """Whether bytes that an agent set apart certainly did not arrive (LOST), or may have arrived
-    (UNCERTAIN)."""
+    """Whether bytes that an agent set apart (declared in a Loss) certainly did not arrive (LOST),
+    or may have arrived (UNCERTAIN)."""
 
     LOST = "LOST"
     UNCERTAIN = "UNCERTAIN"
@@ -173,13 +173,13 @@ class Gap:
 
 
 NEVER_SEALED: Final = 0
-"""`sealed_until` of a topic that the agent has, but cannot read completely yet."""
+"""The value of `sealed_until` for a topic that the agent has, but cannot read completely yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedTopic:
     """An agent's seal of one topic: all lines that the topic's files had at wall time
-    `sealed_until` are in deltas.
+    `sealed_until` are counted in deltas.
 
     If sealed_until is NEVER_SEALED, the seal vouches for nothing, and only says that the agent has
     the topic. at: the number of the last delta that the agent had made when it noted
@@ -196,7 +196,8 @@ class SealedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The counts since the sender's previous delta, committed together with the progress."""
+    """The counts since the sender's previous delta, committed together with the sender's
+    progress."""
 
     sender: Sender
     number: int
@@ -229,12 +230,13 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """The meaning of a file id. length: the final length once the file is closed; None while it is
-    open.
+    """The meaning of a file id.
 
-    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the position of the first
-    byte that the id covers. source: the topic that takes the file's records. born_ns: when the
-    file's inode was made, in ns since 1970; None if unknown.
+    fingerprint: SHA-256 of the first fingerprint_length bytes.
+    source: the topic that takes the file's records.
+    begin: the position of the first byte that the id covers.
+    length: the final length once the file is closed; None while the file is open.
+    born_ns: when the file's inode was made, in ns since 1970; None if unknown.
     """
 
     time_ms: int
@@ -269,10 +271,11 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """Every encoding of exactly this message, at most one for each schema that this version knows.
+    """Every encoding of exactly this message, at most one for each schema that this version of
+    Skidway knows.
 
-    The caller needs all of them: if a program of another version sends the message again, it
-    encodes the message in another way.
+    The caller needs all of them: if a program of another version sends the message again, that
+    program may encode it in another way.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]

@@ -1,13 +1,13 @@
 """Publishes numbered messages from a durable outbox, in order, and reads back the newest message.
 
-A message enters its owner's outbox in the transaction that also stores the progress up to which the
-message counts. The message leaves the outbox once every in-sync replica has it. After a crash, all
-messages that are still in the outbox are sent again: the same key with the same content, which the
-collector counts once.
+The owner of an outbox is the program whose messages the outbox holds. A message enters the outbox
+in the transaction that also stores the owner's progress up to which the message counts. The message
+leaves the outbox once every in-sync replica has it. After a crash, all messages that are still in
+the outbox are sent again: the same key with the same content, which the collector counts once.
 
 At start the owner reads back its newest message. If that message is newer than the owner's state,
-the state is an older copy (a restored machine, a clone). If the program went on, it would use the
-same numbers for other content, so it stops.
+the state is an older copy (a restored machine, a clone). If the owner went on, it would use the
+numbers of published messages for other content, so it stops.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class Publisher:
         return self._sent <= self._published and not self._outbox.pending(self._sent, 1)
 
     def flush(self, timeout_s: float) -> bool:
-        """Publishes waiting messages until all are published or the time is over. True if all are
-        published."""
+        """Publishes waiting messages until all are published or the time is over. Returns whether
+        all are published."""
         deadline = self._clock.monotonic() + timeout_s
         while not self.is_idle and self._clock.monotonic() < deadline:
             self.poll(100)

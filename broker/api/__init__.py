@@ -14,8 +14,8 @@ Their handlers only note what has to be done at the end of the turn.
 
 Domain code knows no error codes: `errors` maps its exceptions to codes.
 
-Beside the APIs: `requests` (dispatches each request to its handler), `registration` (what a file
-registers), `exchange`, `gathering` (answers whose parts arrive one by one), `describe` (settings as
-clients see them), and `produce_shape` and `produce_run` (a producer's successive requests that
-differ only in their batch, appended together).
+Beside the files of the APIs, the package has `requests` (dispatches each request to its handler),
+`registration` (what a file registers), `exchange`, `gathering` (answers whose parts arrive one by
+one), `describe` (settings as clients see them), and `produce_shape` and `produce_run` (a producer's
+successive requests that differ only in their batch, appended together).
 """

@@ -2,7 +2,8 @@
 
 After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
 unchanged. The given settings are checked like the settings of a new topic, and written to
-ZooKeeper. The given settings apply as soon as the request is answered. `validate_only` only checks.
+ZooKeeper. The given settings apply as soon as the request is answered. A request with
+`validate_only` is only checked.
 
 The settings of a broker come from its configuration file and cannot be altered over the network.
 """
@@ -38,7 +39,7 @@ Responses = Sequence[AlterConfigsResourceResponse]
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters each resource; answers when the last is done."""
+    """Alters each resource; answers when the last one is done."""
     request = exchange.decode(AlterConfigsRequest)
     wanted: list[tuple[Key, Alteration]] = []
     for each in request.resources:

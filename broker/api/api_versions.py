@@ -1,8 +1,9 @@
-"""ApiVersions (18). Versions 0-3; every other version also gets an answer (KIP-511).
+"""ApiVersions (18), versions 0-3. A request of any other version also gets an answer (KIP-511).
 
-The ranges are computed from the registered APIs. Every connection begins with this request, and
-after a restart all clients connect at once. So if a request has the version and body of an earlier
-request, it gets the same answer, byte for byte. Left out: features.
+The answer has a range of versions for each API. The ranges are computed from the registered APIs.
+Every connection begins with this request, and after a restart all clients connect at once. So if a
+request has the version and body of an earlier request, it gets the same answer, byte for byte. Left
+out: features.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CreatePartitions (37). Versions 0-3: a topic gets more partitions (KIP-195), never fewer."""
+"""CreatePartitions (37), versions 0-3. Gives a topic more partitions (KIP-195), never fewer."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""CreateTopics (19). Versions 2-7.
+"""CreateTopics (19), versions 2-7. Creates topics.
 
 -1 for partitions or replication factor means the broker's default in every version (KIP-464;
 kafkajs sends it). Names, counts, settings and assignments are checked before anything is written.
-Success is answered as soon as the topic's partitions on this broker can be used. `validate_only`
-only checks. While ZooKeeper is away the answer is REQUEST_TIMED_OUT, on which clients try again.
+The broker reports success as soon as the topic's partitions on this broker can be used. A request
+with `validate_only` is only checked. While ZooKeeper is away, the answer is REQUEST_TIMED_OUT, on
+which clients try again.
 
 Left out: more than one replica.
 """

@@ -1,4 +1,4 @@
-"""DeleteGroups (42). Versions 0-2: deletes groups without members, with their offsets."""
+"""DeleteGroups (42), versions 0-2. Deletes groups without members, with their offsets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""DeleteRecords (21). Versions 0-2: raises the log start offset of a partition.
+"""DeleteRecords (21), versions 0-2. Raises the log start offset of a partition.
 
 The new offset may be any offset up to the high watermark, or -1 for the high watermark itself. If
 it is lower than the present log start offset, nothing changes. The answer comes when the new offset
-is on disk, so that consumers can never again read the records before this offset. The next look at
+is on disk, so that consumers can never again read the records before this offset. The next check of
 retention deletes the segments before this offset, even if a group of `retention.hold` needs them.
 """
 

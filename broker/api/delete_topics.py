@@ -1,4 +1,4 @@
-"""DeleteTopics (20). Versions 1-6: deletes topics that are given by name, or, from version 6 on, by
+"""DeleteTopics (20), versions 1-6. Deletes topics that are given by name, or, from version 6 on, by
 id.
 
 The answer comes when the topic is removed from ZooKeeper and its directories are renamed. The

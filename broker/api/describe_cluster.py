@@ -1,5 +1,5 @@
-"""DescribeCluster (60). Versions 0-1: what Metadata says about the cluster, without topics
-(KIP-700).
+"""DescribeCluster (60), versions 0-1. Answers with what Metadata says about the cluster, without
+topics (KIP-700).
 
 Left out: authorized operations (never computed).
 """

@@ -1,4 +1,5 @@
-"""DescribeConfigs (32). Versions 1-4: all settings of a topic or this broker, defaults included.
+"""DescribeConfigs (32), versions 1-4. Answers with all settings of a topic or this broker, defaults
+included.
 
 A broker describes only itself, because clients send a request to the broker that the request names.
 A broker's settings are read-only, because they come from its configuration file. A resource that a

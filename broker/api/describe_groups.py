@@ -1,4 +1,6 @@
-"""DescribeGroups (15). Versions 0-5. Left out: authorized operations."""
+"""DescribeGroups (15), versions 0-5. Describes groups and their members. Left out: authorized
+operations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35). Versions 1-4: this broker's log directories and their partitions.
+"""DescribeLogDirs (35), versions 1-4. Describes this broker's log directories and their partitions.
 
 The answer names every directory, with KAFKA_STORAGE_ERROR if the directory is offline. It leaves
 out partitions that this broker does not have. The size of the volume is asked for in the

@@ -1,4 +1,4 @@
-"""Fetch (1). Versions 4-12.
+"""Fetch (1), versions 4-12.
 
 Answers with whole batches. In each partition, the first batch is the one that holds the wanted
 offset, and no batch lies beyond the high watermark. The batches are slices of files, which sendfile
@@ -142,8 +142,8 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """How many bytes may be read in a partition now; at least `least_bytes` if the answer is an
-    error.
+    """How many bytes may be read in a partition now; at least `least_bytes` if reading the
+    partition gives an error, which is answered at once.
     """
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):

@@ -1,4 +1,4 @@
-"""FindCoordinator (10). Versions 0-3: the broker that coordinates a group, which is this one.
+"""FindCoordinator (10), versions 0-3. Answers which broker coordinates a group.
 
 Left out: several keys at once; transactions. As in InitProducerId, transactions are refused with
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED. This error is final. If the answer said that no coordinator

@@ -1,4 +1,4 @@
-"""Heartbeat (12). Versions 0-4."""
+"""Heartbeat (12), versions 0-4. Tells the broker that a member of a group lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InitProducerId (22). Versions 0-4: an id for an idempotent producer.
+"""InitProducerId (22), versions 0-4. Gives an id to an idempotent producer.
 
 Every request gets a new id with epoch 0, even if it names the id that the producer had (KIP-360). A
 new id is always correct, and there are plenty of ids. While the broker has no id to give, the

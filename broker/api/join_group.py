@@ -1,4 +1,6 @@
-"""JoinGroup (11). Versions 2-7. The answer comes when the group's next generation begins."""
+"""JoinGroup (11), versions 2-7. Takes a member into a group. The answer comes when the group's next
+generation begins.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Hands the request to the group, which answers when the generation begins."""
+    """Hands the request to the group, which answers when its next generation begins."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

@@ -1,4 +1,4 @@
-"""LeaveGroup (13). Versions 0-4: removes members from a group. The members are given by id, or,
+"""LeaveGroup (13), versions 0-4. Removes members from a group. The members are given by id, or,
 from version 3 on, by instance id.
 """
 

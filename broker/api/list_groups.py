@@ -1,4 +1,4 @@
-"""ListGroups (16). Versions 0-4: every group, including those that only have offsets."""
+"""ListGroups (16), versions 0-4. Lists every group, including those that only have offsets."""
 
 from __future__ import annotations
 

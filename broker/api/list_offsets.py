@@ -1,5 +1,5 @@
-"""ListOffsets (2). Versions 1-7: the offset for a time, or the offset at which a log begins or
-ends.
+"""ListOffsets (2), versions 1-7. Finds the offset for a time, or the offset at which a log begins
+or ends.
 
     -1 latest          the high watermark, which never goes back; also the last stable offset
     -2 earliest        the log start offset

@@ -1,4 +1,4 @@
-"""Metadata (3). Versions 0-11: brokers, topics, and the leader of each partition.
+"""Metadata (3), versions 0-11. Names the brokers, the topics, and the leader of each partition.
 
 The answer is made from the catalog, so it comes even while ZooKeeper is away. If a request has the
 version and body of an earlier request, it gets the same answer, byte for byte, as long as that
@@ -6,7 +6,7 @@ answer is right. Answers are kept because all clients ask at once after a restar
 
 If a request names an unknown topic, the topic is created if both `auto.create.topics.enable` and
 the request allow it. Until the topic is there, the answer says LEADER_NOT_AVAILABLE, and clients
-ask again. Names that belong to a mirror source are left to the mirror.
+ask again. A topic whose name belongs to a mirror's source is created only by the mirror.
 
 Left out: authorized operations (never computed), topics by id (version 12).
 """

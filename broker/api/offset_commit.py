@@ -1,7 +1,9 @@
-"""OffsetCommit (8). Versions 2-8. The answer comes when ZooKeeper has the offsets.
+"""OffsetCommit (8), versions 2-8. Stores the offsets up to which a group has read. The answer comes
+when ZooKeeper has the offsets.
 
 Offsets that cannot be stored are refused partition by partition; the others are stored. Retention
-times from old clients (2-4) are ignored: offsets.retention.minutes applies to all offsets.
+times in requests of old clients (versions 2-4) are ignored: offsets.retention.minutes applies to
+all offsets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""OffsetDelete (47). Version 0: deletes offsets of topics to which no member subscribes."""
+"""OffsetDelete (47), version 0. Deletes a group's offsets, but only in topics to which no
+member of the group subscribes.
+"""
 
 from __future__ import annotations
 

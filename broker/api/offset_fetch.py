@@ -1,4 +1,4 @@
-"""OffsetFetch (9). Versions 1-7: the offsets that a group has committed.
+"""OffsetFetch (9), versions 1-7. Answers with the offsets that a group has committed.
 
 A partition without a committed offset is answered with -1 and no error. Every offset is stable,
 because there are no transactions.

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (23). Versions 2-4: where the records of a leader epoch end (KIP-320).
+"""OffsetForLeaderEpoch (23), versions 2-4. Tells where the records of a leader epoch end (KIP-320).
 
 The answer is made from the leader epochs in the log. A mirror's log has the leader epochs of the
 source, because the copied batches contain them.

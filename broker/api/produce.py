@@ -1,4 +1,4 @@
-"""Produce (0). Versions 3-9; 0-2 are answered with UNSUPPORTED_VERSION.
+"""Produce (0), versions 3-9. Requests of versions 0-2 are answered with UNSUPPORTED_VERSION.
 
     acks 0    no answer; on an error the connection is closed, so that the client learns of it
     acks 1    answered when the batch is written, at the end of the loop turn

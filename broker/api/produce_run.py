@@ -129,9 +129,9 @@ class Run:
 
 
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """Appends the batch of a good request that is like an earlier one on this connection. Otherwise
-    returns False, and leaves the request unchanged, so that the general path can say what is wrong
-    with it.
+    """If the request is good and like an earlier one on this connection, appends its batch and
+    returns True. Otherwise returns False, and leaves the request unchanged, so that the general
+    path can say what is wrong with it.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

@@ -24,8 +24,8 @@ SHAPES_MAX: Final = 64
 learned again.
 """
 PREFIX_BYTES_MAX: Final = 1024
-"""A longer prefix is not worth its memory. A prefix can be long, because a client may have any
-name.
+"""A longer prefix is not worth its memory. A prefix can be long, because it contains the client's
+name, which may have any length.
 """
 
 _INT32: Final = Struct(">i")

@@ -1,4 +1,6 @@
-"""What an API file registers: a key and a handler. `apis` lists the versions."""
+"""What an API file registers: a key and a handler. The module `apis` of kafka/protocol lists the
+versions.
+"""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from skidway.kafka.protocol.frames import read_request_header
 REQUEST_COST: Final = 20
 """The cost of a request outside of its handler, in microseconds: receiving, writing, answering."""
 ALIKE_COST: Final = REQUEST_COST + 5
-"""The cost of a request on the shorter path. This cost is not measured, because all these requests
-cost the same, and reading the clock would add to the cost.
+"""The cost of a request that `handle_alike` handles, on the shorter path. This cost is not
+measured, because all these requests cost the same, and reading the clock would add to the cost.
 """
 
 

@@ -1,4 +1,6 @@
-"""SyncGroup (14). Versions 0-5. The answer comes when the leader's assignment is stored."""
+"""SyncGroup (14), versions 0-5. Gives a member its assignment. The answer comes when the leader's
+assignment is stored.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
     /config/topics/<topic>                     {"version": 1, "config": {...}}
     /admin/delete_topics/<topic>               the topic is being deleted
     /consumers/<group>/...                     committed offsets, generations: see `consumers`
-    /controller                                ephemeral: clients ask this broker to create topics
+    /controller                                ephemeral: the broker that clients ask for new topics
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 
     documents     paths and contents
@@ -20,7 +20,7 @@
     reassignment  a partition's assignment and state, read and changed together
     reader        the catalog; reads again only what has changed, as the watches tell
     session       the thread that does all of it, and what happens when the session is lost
-    producer_ids  ids from the block that we own
+    producer_ids  ids from the block that this broker owns
 
 Only the session's thread talks to ZooKeeper, so the loop never waits for it: the loop hands over a
 job, and the session posts the outcome back. While ZooKeeper is away, no job is accepted, and

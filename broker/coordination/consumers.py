@@ -48,7 +48,7 @@ class TopicOffset(NamedTuple):
 
 
 def partition_number(name: str) -> int | None:
-    """The partition that a node's name says; None if the name is no number."""
+    """The partition whose number is the node's name; None if the name is no number."""
     return int(name) if _NUMBER.match(name) else None
 
 

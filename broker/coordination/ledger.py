@@ -1,4 +1,4 @@
-"""Writes groups to ZooKeeper; blocking, on the session's thread.
+"""Writes groups to ZooKeeper, on the session's thread, which waits for ZooKeeper's answers.
 
 One transaction writes the offsets of many groups. A job whose answer was lost can be done again.
 """
@@ -22,7 +22,7 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 500
-"""Offsets in one transaction."""
+"""The most offsets in one transaction."""
 WRITTEN_BYTES_AT_ONCE = 256 * 1024
 """The most bytes in one transaction, because ZooKeeper closes the connection of a request above 1
 MB.
@@ -35,8 +35,8 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """A group's content to store. A group with members is stored only if no consumer has registered
-    in ZooKeeper.
+    """A group's content to store. A group with members is stored only if none of its consumers has
+    registered in ZooKeeper, as Skidway's own consumers do.
     """
 
     content: bytes

@@ -31,8 +31,8 @@ class Assigned:
 def read(coordinator: Coordinator, partition: TopicPartition) -> Assigned:
     """Reads a partition's assignment and state.
 
-    Raises TopicGone, StateRefused for a partition that nobody ever led, DocumentRefused,
-    Unreachable.
+    Raises StateRefused if no broker ever led the partition; also raises TopicGone, DocumentRefused
+    and Unreachable.
     """
     topic, number = partition
     path = documents.topic_path(topic)
@@ -59,7 +59,8 @@ def write(
     before: Assigned,
     wanted: PartitionState,
 ) -> None:
-    """Assigns the partition to the leader of `wanted` and writes its state; does both or neither.
+    """Assigns the partition to the leader of `wanted`, and writes `wanted` as the partition's
+    state; does both or neither.
 
     Raises SkidwayError if the assignment or the state has changed since `before`. If it raises
     Unreachable, the write may have been done.

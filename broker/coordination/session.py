@@ -94,7 +94,7 @@ class ZooKeeperSession:
 
     @property
     def is_connected(self) -> bool:
-        """Whether jobs are taken."""
+        """Whether `submit` accepts jobs."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:

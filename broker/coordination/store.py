@@ -43,7 +43,9 @@ class TopicGone(SkidwayError):
 
 
 class TooManyGaps(SkidwayError):
-    """A mirror topic has more gaps than its settings can name."""
+    """A mirror topic has more gaps (ranges of offsets that are missing in the source) than its
+    settings can name.
+    """
 
 
 def cluster_id(coordinator: Coordinator) -> str:
@@ -59,8 +61,8 @@ def cluster_id(coordinator: Coordinator) -> str:
 def register(
     coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
 ) -> int:
-    """Registers the broker, after the session of a predecessor has ended; returns the broker's
-    epoch.
+    """Registers the broker, after the session of its predecessor (another process with the same
+    broker id) has ended. Returns the broker's epoch.
 
     If the predecessor has the same directory id, the predecessor is dead, because this broker holds
     the directory's lock. Then the predecessor's node is deleted at once. Raises SkidwayError if
@@ -217,7 +219,7 @@ def add_partitions(
     topic_id: uuid.UUID,
     partitions: Mapping[int, Sequence[int]],
 ) -> None:
-    """Adds partitions to a topic; `partitions` has all of them. Raises TopicGone."""
+    """Adds partitions to a topic. `partitions` has the old and the new ones. Raises TopicGone."""
     path = documents.topic_path(topic)
     content = documents.topic(topic_id, partitions)
     for _ in range(_ATTEMPTS_MAX):

@@ -1,4 +1,5 @@
-"""Reads, lists and deletes the groups in ZooKeeper; blocking, on the session's thread.
+"""Reads, lists and deletes the groups in ZooKeeper, on the session's thread, which waits for
+ZooKeeper's answers.
 
 An operation whose answer was lost can be done again.
 """
@@ -46,8 +47,9 @@ class GroupGone(SkidwayError):
 class Looked(NamedTuple):
     """A group as it was read; `native` counts the consumers that registered in ZooKeeper.
 
-    ids_version: the version of the children of the group's `ids` node. ids_writes: the version of
-    that node itself, to which each consumer writes when it registers.
+    ids_version: the version of the children of the group's `ids` node, under which consumers
+    register. ids_writes: the version of that node itself, to which each consumer writes when it
+    registers.
     """
 
     record: bytes | None

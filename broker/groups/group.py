@@ -129,7 +129,7 @@ class Group:
     ) -> ErrorCode | None:
         """Why a commit is refused; None if it may be stored."""
         if generation < 0 and self.state is GroupState.EMPTY:
-            return None  # from a simple consumer
+            return None  # from a consumer that is no member of any group
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = self._refusal(member_id, instance_id, generation)

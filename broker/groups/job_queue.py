@@ -35,7 +35,7 @@ _Answer = Callable[[], None]
 
 
 class Submit(Protocol):
-    """ZooKeeperSession.submit."""
+    """The type of ZooKeeperSession.submit."""
 
     def __call__(
         self,

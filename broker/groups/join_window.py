@@ -1,4 +1,5 @@
-"""Decides how long a rebalance waits for members to join (KIP-134). Pure: times are values.
+"""Decides how long a rebalance waits for members to join (KIP-134). Pure: every method gets the
+present time as a value.
 
 A group with members waits until all of them have joined, at most for the longest of their rebalance
 timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for more members. If new

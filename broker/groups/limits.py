@@ -33,7 +33,7 @@ all members.
 """
 
 CLIENT_WORDS_MAX = 249
-"""A member id begins with this many characters of the client id or instance id."""
+"""A member id begins with at most this many characters of the client id or instance id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

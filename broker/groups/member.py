@@ -40,7 +40,7 @@ class Joining:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its protocols, client id and instance id."""
+        """How many bytes the protocols, the client id and the instance id have together."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         return said + len(self.client_id) + len(self.instance_id or "")
 
@@ -87,18 +87,18 @@ class Member:
 
     @property
     def protocol_names(self) -> Iterable[str]:
-        """Its protocols, the preferred one first."""
+        """The member's protocols, the preferred one first."""
         return (each.name for each in self.protocols)
 
     @property
     def size_bytes(self) -> int:
-        """Its bytes in memory and in ZooKeeper, roughly."""
+        """How many bytes the member takes in memory and in ZooKeeper, roughly."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         words = len(self.client_id) + len(self.instance_id or "") + len(self.member_id)
         return said + words + len(self.assignment)
 
     def metadata(self, protocol: str | None) -> bytes:
-        """Its metadata for a protocol."""
+        """The member's metadata for a protocol."""
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:

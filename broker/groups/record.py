@@ -23,7 +23,8 @@ class RecordRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
-    """Generation and members; `empty_since_ms` (wall clock) is 0 while there are members.
+    """Generation and members. `empty_since_ms`: since when the group has had no members (wall
+    clock); 0 while there are members.
 
     `omitted`: the number of members left out because the document would have been too large.
     `ids_version`: the version of the children of the group's `ids` node at the time when the broker

@@ -32,7 +32,14 @@ _log = log.get(__name__)
 
 
 class Fate(Enum):
-    """What becomes of a group."""
+    """What becomes of a group.
+
+    KEPT: nothing is done.
+    MARKED: the group's record says from now on that the group is empty.
+    WOKEN: the group is read into memory, so that its members send something or time out.
+    SHORTENED: some of the group's offsets are deleted.
+    DELETED: the group is deleted with all its offsets.
+    """
 
     KEPT = "kept"
     MARKED = "marked"

@@ -11,18 +11,18 @@ from skidway.kafka.errors import ErrorCode
 
 
 class Roster:
-    """The members, in the order in which they came."""
+    """The members of one group, in the order in which they came."""
 
     def __init__(self) -> None:
         self.members: dict[str, Member] = {}
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """The ids that new members got. Each id has a deadline (monotonic s) for the join with this
-        id.
+        """The member ids given to clients that have yet to join. Each value is the deadline
+        (monotonic s) by which the client must join with its id.
         """
         self.unheard: set[str] = set()
-        """Restored members from which no request has come since the restart."""
+        """The ids of members that `restore` added and that have sent no request since then."""
         self._static: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class Roster:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if current != member_id:
                 # After a restart, the stored member id may be older than the request's member id.
-                # So the request is fenced only if the stored member has sent something.
+                # So the request is fenced only if the stored member has sent a request since then.
                 unsure = current in self.unheard
                 return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
         elif member_id not in self.members:
@@ -100,7 +100,9 @@ class Roster:
             self.leader = next(iter(self.members), None)
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Gives a new id to a static member that came back. The member keeps its place."""
+        """Gives a new id to a static member that came back. The member keeps its place in the
+        order.
+        """
         old = member.member_id
         self.unheard.discard(old)
         member.member_id = member_id
@@ -112,7 +114,9 @@ class Roster:
             self.leader = member_id
 
     def elect_joined(self) -> bool:
-        """Makes sure that the leader is one of the members that joined; False if none has."""
+        """Makes sure that the leader is a member that has joined the next generation. Returns False
+        if no member has joined it.
+        """
         leader = None if self.leader is None else self.members.get(self.leader)
         if leader is not None and leader.join is not None:
             return True

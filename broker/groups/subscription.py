@@ -1,7 +1,8 @@
 """Reads the topics from a consumer's protocol metadata. Only clients use the rest of the metadata.
 
-Kafka's ConsumerProtocolSubscription, any version: int16 version, int32 count, that many strings
-with an int16 length, and more.
+The metadata is Kafka's ConsumerProtocolSubscription. Each of its versions begins with an int16 (the
+version), an int32 (the number of topics) and the topics' names, each with an int16 length before
+it. The rest is not read here.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ that no two brokers serve the partition:
                 `<topic>-<partition>` again and removes the waybill
 
 After a crash between any two of these steps, either the partition is served where it was, or nobody
-serves it until the same command is run again and completes the move. Because of the leader epoch,
-only one copy can be taken over: after the first take-over every other copy is refused. With
+serves it until the interrupted step is run again and the move is completed. Because of the leader
+epoch, only one copy can be taken over: after the first take-over every other copy is refused. With
 `take-over`, the old broker may also take its own directory back. The old directory is kept until
 somebody removes it.
 

@@ -32,7 +32,8 @@ class TakeOver:
     def take_over(
         self, directory: Path, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill, int]:
-        """Returns the partition's directory, its waybill and its leader epoch. Can be done again.
+        """Takes over the partition in a directory. Returns the partition's new directory, its
+        waybill and its leader epoch. May be called again after a failure.
 
         Raises StateRefused if the copy is not whole or not the newest; also SkidwayError.
         """
@@ -80,7 +81,9 @@ class TakeOver:
         return home.path / name
 
     def _note_offsets(self, home: LogDirectory, bill: Waybill) -> None:
-        """Writes the checkpoints, so that records deleted by DeleteRecords do not come back."""
+        """Writes the waybill's offsets into the checkpoint files, so that records deleted by
+        DeleteRecords do not come back.
+        """
         home.recovery_points[bill.partition] = bill.log_end_offset
         home.log_start_offsets[bill.partition] = bill.log_start_offset
         try:

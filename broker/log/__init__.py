@@ -17,10 +17,10 @@
         <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
-The layout is Kafka's, so that Kafka's tools can read it (`.producers` is ours: Kafka's `.snapshot`
-has no room for the checksums of a producer's last five batches).
+The layout is Kafka's, so that Kafka's tools can read it. Only the `.producers` file is not Kafka's,
+because Kafka's `.snapshot` has no room for the checksums of a producer's last five batches.
 
-An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` is
+An *offset* counts records, a *position* counts bytes in one segment's file; a `LogPosition` has
 both. Every read and write names its position; nothing relies on a file's cursor.
 
 Layers, each of which imports only those above it in this list::
@@ -34,7 +34,7 @@ Layers, each of which imports only those above it in this list::
     time_index       sparse: largest event time so far -> offset
     segment          one .log with its indexes
     config           the settings of a topic that its logs act on
-    producer_state   what each idempotent producer sent last: its window of five
+    producer_state   what each idempotent producer sent last: its last five batches
     validation       what a batch from a producer must look like
     leader_epochs    where each leader epoch began
     offset_lookup    from an offset to whole batches: segment, position, bytes
@@ -44,7 +44,7 @@ Layers, each of which imports only those above it in this list::
     opening          how to open a log, and what was done and found when it was opened
     state_recovery   producers and leader epochs from files
     recovery         from files to a PartitionLog, after a stop of any kind
-    retention        which segments are expired: pure
+    retention        decides which segments have expired (pure functions)
     retention_clock  the clock for deletion by age; it makes no jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk

@@ -1,8 +1,8 @@
 """Checkpoints of all log directories, written in the background, one round after the other.
 
-A round writes the offsets as they are when it begins. If a caller asks during a round, the running
-round may write offsets that are older than the caller wants. So another round follows, and the
-caller is told when that round is done.
+A round writes the offsets as they are when it begins. If a caller asks for checkpoints while a
+round is running, the running round may write offsets that are older than the caller wants. So a
+second round follows, and the caller is told when the second round is done.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The small files of a log directory: checkpoints, meta.properties, partition.metadata.
 
-Formats are Kafka's. A checkpoint file::
+The formats are Kafka's. A checkpoint file looks like this::
 
     0                           version
     2                           entries
@@ -68,7 +68,7 @@ def _entry(line: str) -> tuple[TopicPartition, int]:
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Whose log directory this is."""
+    """To which broker and cluster a log directory belongs, and the directory's own id."""
 
     broker_id: int
     cluster_id: str
@@ -76,7 +76,7 @@ class MetaProperties:
 
 
 def write_meta(directory: Path, meta: MetaProperties) -> None:
-    """Marks a log directory as this broker's. Raises OSError."""
+    """Writes meta.properties, which marks a log directory as this broker's. Raises OSError."""
     text = (
         f"version={_VERSION}\nbroker.id={meta.broker_id}\ncluster.id={meta.cluster_id}\n"
         f"directory.id={meta.directory_id}\n"
@@ -85,7 +85,9 @@ def write_meta(directory: Path, meta: MetaProperties) -> None:
 
 
 def read_meta(directory: Path) -> MetaProperties | None:
-    """The mark of a log directory; None if it has no mark yet. Raises StateRefused."""
+    """The content of a log directory's meta.properties; None if the directory has no such file yet.
+    Raises StateRefused.
+    """
     path = directory / names.META_PROPERTIES
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -131,5 +133,5 @@ def decode_id(text: str) -> uuid.UUID:
 
 
 def clean_shutdown_content(broker_epoch: int) -> bytes:
-    """The content of the marker of a clean stop."""
+    """The content of the file `.kafka_cleanshutdown`, which marks a clean stop."""
     return json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()

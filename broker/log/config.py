@@ -23,8 +23,8 @@ class LogConfig:
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
-    """Groups whose offsets hold segments back (`retention.hold`), up to the limits in the next two
-    fields.
+    """The groups in `retention.hold`. A segment that one of these groups still needs is not
+    deleted, up to the limits in the next two fields.
     """
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS
@@ -38,8 +38,8 @@ class LogConfig:
     append_time: bool = False
     """Whether batches get the time of appending instead of their event times (LogAppendTime)."""
     contiguous: bool = True
-    """Whether each batch begins at the offset where the batch before it ended. False for mirrors,
-    which keep gaps.
+    """Whether each batch begins at the offset where the batch before it ended. False for a mirror
+    topic, which keeps the gaps of its source.
     """
     gaps: tuple[Gap, ...] | None = None
     """The only offsets that may be missing from a log that is not contiguous. None: any offsets may

@@ -21,12 +21,12 @@ class Holder(Protocol):
     """An object that holds a descriptor and can drop it."""
 
     def let_go(self) -> None:
-        """Drops it."""
+        """Drops the descriptor."""
         ...
 
 
 class OpenSegments:
-    """Owned by the loop's thread, as segments are."""
+    """The segments that hold a descriptor. Owned by the loop's thread, as segments are."""
 
     __slots__ = ("_holders", "limit")
 
@@ -51,7 +51,7 @@ class OpenSegments:
 
 
 def segments_max() -> int:
-    """How many segments may be open under the limit of this process."""
+    """How many segments may be open under this process's limit of descriptors."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(limit // _SHARE, 1) if limit != resource.RLIM_INFINITY else 1 << 20
 

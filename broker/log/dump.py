@@ -1,7 +1,7 @@
 """Shows what is in segment files, batch by batch and record by record, for people.
 
-The command only reads the files and takes no lock, so it may run beside the broker. While the
-broker runs, the active segment may end with half a batch. The command computes every CRC.
+The command `dump-log` only reads the files and takes no lock, so it may run beside the broker.
+While the broker runs, the active segment may end with half a batch. The command computes every CRC.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def segment_files(path: Path) -> list[Path]:
 
 
 def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
-    """Every batch of a file; the last item is a NoBatch if the rest is no batch. Raises OSError."""
+    """Yields every batch of a file. If the rest of the file is no batch, the last item is a
+    NoBatch. Raises OSError.
+    """
     file = OpenFile(path, os.O_RDONLY)
     size, position = file.size, 0
     window = scan.Window(file.descriptor)

@@ -46,7 +46,9 @@ class Expiration:
 
 
 def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
-    """The partitions with expired segments, each with the groups that may hold segments back."""
+    """The partitions that have expired segments and whose topic has `retention.hold`, each with the
+    groups that this setting names.
+    """
     return {
         each.partition: each.config.held_by
         for each in logs

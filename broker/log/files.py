@@ -14,8 +14,8 @@ IOV_MAX = 1024
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may well work again. So only the append is refused, and the log
-directory stays in use.
+"""Errors after which the same disk may well work again. So only the append that met the error is
+refused, and the log directory stays in use.
 """
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}

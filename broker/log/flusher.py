@@ -36,8 +36,8 @@ class NothingSynced(OSError):
 
 
 class DiskWorker(Protocol):
-    """Does work that waits for the disk; the worker of a test does the work at once, or when the
-    test says so.
+    """Does work that waits for the disk. In a test, another worker does the work at once, or when
+    the test says so.
     """
 
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
@@ -93,8 +93,8 @@ def timed(work: Callable[[], None]) -> WorkOutcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes everything that a flush names durable: leader epochs, closed segments, the active
-    segment, and names of files.
+    """Carries out a flush: makes leader epochs, closed segments, the active segment and the names
+    of files durable.
 
     Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
     """

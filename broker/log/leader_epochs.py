@@ -1,11 +1,12 @@
-"""Where each leader epoch began in a log. This is derived from the epochs that are stamped into the
-batches.
+"""Where each leader epoch began in a log. These offsets are derived from the epochs that are
+stamped into the batches.
 
 A consumer knows the epoch of the last record that it saw, and asks where this epoch ended. The
-answer tells the consumer whether the log still holds these records (KIP-101, KIP-320). The file
-`leader-epoch-checkpoint` in a partition's directory has Kafka's format. The flush that makes an
-epoch's first records durable also writes this file. Because of the file, a start need not read the
-log to find the epochs. If the file is missing or damaged, it is made from the log. Its format::
+answer tells the consumer whether the log still holds the records that it saw (KIP-101, KIP-320).
+The file `leader-epoch-checkpoint` in a partition's directory has Kafka's format. The flush that
+makes an epoch's first records durable also writes this file. Because of the file, a start need not
+read the log to find the epochs. If the file is missing or damaged, it is made from the log. Its
+format::
 
     0                  version
     2                  entries
@@ -49,7 +50,8 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 class LeaderEpochs:
-    """The entries, ascending in epoch and offset; owned by a PartitionLog.
+    """One entry for each leader epoch of a log, ascending in epoch and offset; owned by a
+    PartitionLog.
 
     latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
     differ from the file.

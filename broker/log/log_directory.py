@@ -1,4 +1,4 @@
-"""One of `log.dirs`: locked, marked as ours, and in use or offline.
+"""One of `log.dirs`: locked, marked as this broker's, and in use or offline.
 
 Each directory fails alone. If the disk of a directory has a lasting failure (the device or an fsync
 reports an error), the directory is offline until the broker is started again. Requests for its
@@ -48,7 +48,9 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Takes the lock and reads the small files. Raises SkidwayError, OSError."""
+        """Takes the lock; reads meta.properties, the checkpoint files and the mark of a clean stop.
+        Raises SkidwayError, OSError.
+        """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             raise SkidwayError(f"cannot use the log directory {self.path}: permission denied")
@@ -60,8 +62,8 @@ class LogDirectory:
         self.noted = set(self.recovery_points) | set(self.log_start_offsets)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Checks whose directory this is; if it has no mark, marks it as this broker's. Raises
-        StateRefused, OSError.
+        """Checks by its meta.properties whose directory this is. If it has no such file, marks it
+        as this broker's by writing one. Raises StateRefused, OSError.
         """
         if self.meta is None:
             directory_id = checkpoints.encode_id(uuid.uuid4())
@@ -92,7 +94,9 @@ class LogDirectory:
             _log.info("log_directory_has_space", directory=str(self.path))
 
     def free_bytes(self) -> int | None:
-        """Bytes that may still be written to its volume; None if that cannot be known."""
+        """Bytes that may still be written to the directory's volume; None if this number cannot be
+        known.
+        """
         try:
             status = os.statvfs(self.path)
         except OSError:

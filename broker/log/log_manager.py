@@ -1,7 +1,8 @@
 """All logs of a broker, in one or more log directories.
 
-Directories fail one by one (see `log_directory`). A new partition goes to the directory with the
-fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not touched.
+If a directory fails, the others go on (see `log_directory`). A new partition goes to the directory
+with the fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not
+touched.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""How many threads close logs at a clean stop, when nothing else is done any more."""
+"""How many threads close logs at a clean stop, when the broker does nothing else any more."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
@@ -88,15 +89,17 @@ class LogManager:
         self._checkpoints = Checkpoints(worker, self._failed)
 
     def open_directories(self, paths: Iterable[Path]) -> None:
-        """Locks the log directories and reads their small files. Raises SkidwayError."""
+        """Locks the log directories, and reads the small files in them, such as meta.properties and
+        the checkpoints. Raises SkidwayError.
+        """
         self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
-        """Checks that the directories belong to this broker, and marks those without a mark.
-        Returns the directory id of the first directory in use.
+        """Checks that the directories belong to this broker. Marks a directory without
+        meta.properties as this broker's. Returns the directory id of the first directory in use.
 
         Raises StateRefused if a directory belongs to another broker or cluster, and SkidwayError if
-        no directory can be written.
+        no directory can be written to.
         """
         for each in self._online():
             try:
@@ -119,9 +122,10 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories, and removes what is left of deleted ones.
+        """Finds the partitions' directories, and removes what is left of deleted partitions.
 
-        A partition appears twice if its topic was recreated while a log directory was away.
+        The result lists a partition twice if its topic was recreated while a log directory was
+        away.
         """
         found: list[tuple[TopicPartition, Found]] = []
         for home in self._online():
@@ -163,8 +167,8 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that is not ours. `delete`: the partition's topic
-        was deleted, so the directory is removed too.
+        """Renames the directory of a partition that this broker must not serve. `delete`: the
+        partition's topic was deleted, so the directory is removed too.
         """
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
@@ -265,9 +269,9 @@ class LogManager:
         self._worker.submit(work, made)
 
     def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
-        """Renames a partition's directory at once, and removes it in the background.
+        """Renames a partition's directory at once, and removes the directory in the background.
 
-        With the suffix of strays, only renames it.
+        With the suffix `STRAY_DIRECTORY`, only renames it.
         """
         home = self._homes.pop(partition, None)
         self.logs.pop(partition, None)
@@ -349,8 +353,8 @@ class LogManager:
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
-        """The partitions that have expired segments, each with the groups that may hold segments
-        back.
+        """The partitions that have expired segments and whose topic has `retention.hold`, each with
+        the groups that this setting names.
         """
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 

@@ -55,7 +55,7 @@ def segment_file(base_offset: int, suffix: str) -> str:
 
 
 def base_offset_of(name: str, suffix: str) -> int | None:
-    """The base offset in a file name with that suffix; None for any other name."""
+    """The base offset in a file name that ends with `suffix`; None for any other name."""
     stem = name[: -len(suffix)]
     if not name.endswith(suffix) or len(stem) != _DIGITS or not stem.isdecimal():
         return None

@@ -17,7 +17,7 @@ from skidway.broker.log.sparse_file import TAIL_MAX, Entry, SparseFile
 
 
 class OffsetIndex:
-    """The entries; until `save` writes them they are only in memory."""
+    """The entries of one index. New entries are only in memory until `save` writes them."""
 
     __slots__ = ("_base_offset", "_entries")
 

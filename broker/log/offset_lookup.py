@@ -18,7 +18,8 @@ class OffsetOutside(Exception):
 
 
 class OffsetLookup:
-    """Looks into the segments of a PartitionLog, which are in order and never empty.
+    """Looks into the segments of a PartitionLog. There is at least one segment, and they are in
+    order.
 
     It remembers a few positions where the next reads are likely to begin, so that these reads need
     no search. Its methods raise StorageFailed and DamagedLog.
@@ -83,8 +84,8 @@ class OffsetLookup:
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Segment and position of the batch that holds an offset. If the offset lies in a gap,
-        those of the next batch.
+        """The segment and position of the batch that holds an offset. If the offset lies in a gap,
+        the result is the segment and position of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:

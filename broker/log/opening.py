@@ -1,4 +1,4 @@
-"""How to open a partition's log, and what opening it took."""
+"""How to open a partition's log, and what was done and found when it was opened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Opening:
 
     def may_miss(self, first: int, end: int) -> bool:
         """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets, and
-        only those that its topic's gaps name.
+        only the offsets in `config.gaps`, unless `config.gaps` is None.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 
@@ -43,18 +43,18 @@ class Account:
     indexes_rebuilt: int = 0
     scanned: list[Segment] = field(default_factory=list)
     epochs: list[EpochStart] = field(default_factory=list)
-    """The leader epochs in the scanned segments, each where it was first met."""
+    """The leader epochs in the scanned segments, each with the offset at which it was first met."""
     producers: dict[int, ProducerState] = field(default_factory=dict)
     """Each key is the base offset of a scanned segment. The value is the producer state made from
     the batches of this segment alone.
     """
 
     def note_epoch(self, header: BatchHeader) -> None:
-        """Notes where a leader epoch is first met."""
+        """Notes the leader epoch of a batch, if it is higher than all noted before."""
         note_epoch(self.epochs, header)
 
 
 def note_epoch(found: list[EpochStart], header: BatchHeader) -> None:
-    """Notes where a leader epoch is first met."""
+    """Adds the leader epoch of a batch to `found`, if it is higher than all epochs there."""
     if not found or header.leader_epoch > found[-1].epoch:
         found.append(EpochStart(header.leader_epoch, header.base_offset))

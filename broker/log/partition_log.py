@@ -10,7 +10,7 @@ appended since the last write: offsets, index entries, producers. An offset that
 is therefore valid only after the written offset has passed it.
 
 `begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done; between the two
-calls the loop goes on appending. This class starts no thread and knows no connection.
+calls the loop goes on appending. `PartitionLog` starts no thread and knows no connection.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Flush:
 # 26 methods, because reading, appending, flushing and rolling all depend on what is written and not
 # yet flushed.
 class PartitionLog:
-    """Made by `recovery.open_log`; owned by the loop."""
+    """The log of one partition, made by `recovery.open_log`; owned by the loop."""
 
     def __init__(
         self,
@@ -149,9 +149,9 @@ class PartitionLog:
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
 
-        The batch's base offset is the log end or higher. If it is higher, the offsets between the
-        log end and the base offset are a gap that the caller has named. Producers are not checked.
-        The bytes must stay until `write`. Raises StorageFailed.
+        The batch's base offset is the log end or higher. If it is higher, the caller has already
+        recorded the offsets between the log end and the base offset as a gap. Producers are not
+        checked. The bytes must stay until `write`. Raises StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:

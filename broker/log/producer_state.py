@@ -1,9 +1,10 @@
 """What each idempotent producer sent last, and what may come next from it.
 
-Per producer id: its epoch, the moment of its last append, and its last five batches, each with
-sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at most five in flight).
+For each producer id, its epoch, the moment of its last append and its last five batches are known,
+each batch with sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at most
+five in flight). What happens to a batch from an idempotent producer::
 
-    unknown producer              any first sequence is accepted: its state may have expired
+    unknown producer              any first sequence is accepted, as its state may have expired
     lower epoch                   InvalidProducerEpoch
     higher epoch                  must begin at sequence 0
     sequences of one of the five  a duplicate, if the CRC is the same
@@ -16,7 +17,8 @@ must not answer that it is stored. The producer gets OutOfOrderSequence. It then
 batches in flight, and begins anew.
 
 Entries are immutable, so a failed append is undone by putting the old entry back. The state is
-derived from the log. Because of a snapshot (`.producers`), not all of the log has to be read::
+derived from the log. Because of a snapshot (`.producers`), not all of the log has to be read. The
+format of a snapshot::
 
     magic "SKP1" | crc32c u32 of the rest | time of the first append ms i64 | highest id i64 | n u32
     n times: producer id i64 | epoch i16 | last append ms i64 | k u8
@@ -56,7 +58,7 @@ class SequenceRefused(Exception):
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """A gap, a batch older than the window of five, or a batch with a used sequence but other
+    """A gap, a batch older than the producer's last five, or a batch with a used sequence but other
     bytes.
     """
 
@@ -131,9 +133,9 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Adds the state `later`. It was made from batches that follow the batches of this state.
-        The result is the same as if each of these batches had been noted here with `update`. This
-        is right because a producer's epochs only rise.
+        """Adds the state `later`, which was made from batches that follow the batches of this
+        state. The result is the same as if each of the later batches had been noted here with
+        `update`, because a producer's epochs only rise.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)

@@ -14,16 +14,18 @@ one of three things:
                   these batches would have included the missing pages, so none of these batches was
                   flushed (docs/adr/0015). Recovery copies these batches and cuts them off too, even
                   if they reach into the next segment, but no further.
-    damage        below the recovery point; or followed by valid batches; or a batch that is whole
-                  by its CRC and does not belong there (no CRC covers base offset and leader epoch,
-                  so a bit may have changed in these two fields of this batch or of the batch
-                  before). Something other than a crash happened to the disk. DamagedLog names file
-                  and position, the partition is not served, and nothing is changed.
+    damage        invalid bytes below the recovery point; or invalid bytes before valid batches,
+                  unless pages are missing; or a batch whose CRC is right, but which does not belong
+                  there (no CRC covers base offset and leader epoch, so a bit may have changed in
+                  these two fields of this batch or of the batch before). Something other than a
+                  crash happened to the disk. DamagedLog names file and position, the partition is
+                  not served, and nothing is changed.
 
 A log that ends before its recovery point is also damaged, because a file is missing or was cut.
 Segments that end before the recovery point are not read again, but each must end where the next one
 begins. (A segment that ends exactly at the recovery point is read, because its indexes may not be
-on disk yet.) Offsets may be missing in a mirror's log, but only those that its topic's gaps name.
+on disk yet.) In a mirror's log, offsets may be missing, but only those of the gaps in the topic's
+config.
 An index is made again if it is missing, partial or short, or if its last entry does not match the
 batch for which this entry was made.
 
@@ -49,9 +51,9 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""The most segments with records that may follow a cut and be set aside. Between two flushes, the
-broker never writes more such segments. So if more such segments follow, a crash cannot be the
-reason.
+"""The most segments with records that may follow a cut and be set aside (renamed to `.cut` files).
+Between two flushes, the broker never writes more such segments. So if more such segments follow, a
+crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -154,8 +156,8 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if offsets are missing between two segments, unless the gaps of a mirror's
-    topic name these offsets.
+    """Raises DamagedLog if offsets are missing between two segments, unless the topic is a mirror
+    and its config lists these offsets as gaps.
     """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
@@ -180,7 +182,9 @@ def _check_segment(
 
 
 def _end_by_index(segment: Segment, opening: Opening) -> int | None:
-    """The offset after the last record; None if the index is wrong or ends too early."""
+    """The offset after the segment's last record, found with the indexes. None if an index is wrong
+    or ends too early.
+    """
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
     last_offset, position = segment.offset_index.last()

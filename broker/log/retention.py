@@ -7,9 +7,10 @@ the rest of the log still has `retention.bytes` or more. A segment before the lo
 expires in any case. If the active segment has expired, it is rolled first, so that the log keeps
 its end offset.
 
-`retention.hold`: `held_from` is the least offset that a named group still needs. A segment with
-records at this offset or later is kept, unless the segment is older than `retention.hold.max.ms`,
-or the rest of the log still has `retention.hold.max.bytes` or more.
+With `retention.hold`, the consumer groups in this setting hold segments back. `held_from` is the
+least offset that one of these groups still needs. A segment with records at this offset or later is
+kept, unless the segment is older than `retention.hold.max.ms`, or the rest of the log still has
+`retention.hold.max.bytes` or more.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The clock for everything that is deleted by age: the wall clock, without its jumps forward.
 
-If somebody set the wall clock a year ahead by mistake, every segment would expire at the next look,
-and every idempotent producer would be forgotten, so that retries would be stored twice. Therefore
-this clock runs at most twice as fast as the monotonic clock. If the wall clock rightly jumps by a
-week, this clock catches up within a week. If the wall clock jumps by mistake, somebody can notice
-and undo the jump before anything is lost. If the wall clock is set back, this clock follows at
-once, which only keeps data for longer.
+If somebody set the wall clock a year ahead by mistake, and ages were measured by it, every segment
+would soon expire, and every idempotent producer would be forgotten, so that retries would be stored
+twice. Therefore this clock runs at most twice as fast as the monotonic clock. If the wall clock
+rightly jumps by a week, this clock catches up within a week. If the wall clock jumps by mistake,
+somebody can notice and undo the jump before anything is lost. If the wall clock is set back, this
+clock follows at once, which only keeps data for longer.
 
 The broker cannot know what happened while it was not running: at its start it trusts the wall
 clock.

@@ -178,8 +178,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
     """Position of the first whole, valid batch from `start` on; None if there is none.
 
-    This distinguishes damage, after which good batches follow, from a torn tail, after which none
-    follow. It tries every position, because the length of a batch may be damaged.
+    The result distinguishes damage, after which good batches follow, from a torn tail, after which
+    none follow. Every position is tried, because the length of a batch may be damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:

@@ -172,8 +172,8 @@ class Segment:
         return Boundary(0, self.base_offset)
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
-        """The header of the batch for which an index entry was made. Raises InvalidBatch if there
-        is none.
+        """The header of the batch for which an index entry was made. Raises InvalidBatch if no such
+        batch is at `position`.
         """
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
@@ -210,7 +210,7 @@ class Segment:
         return Boundary(end, offset)
 
     def file_cut(self, size: int) -> None:
-        """Shortens the file. Raises OSError."""
+        """Shortens the file to `size` bytes. Raises OSError."""
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:

@@ -1,6 +1,6 @@
 """A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
-Both indexes of a segment are built on this class. Entries are derived from the log, so they are
+Both indexes of a segment are built on `SparseFile`. Entries are derived from the log, so they are
 written late, and not synced before their segment is closed. Recovery checks each file and rebuilds
 it if need be. Old entries are found in the file by bisection, so they need no memory and no open
 descriptor.
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TAIL_MAX = 512
-"""Entries kept in memory before they are written: 4 or 6 KiB."""
+"""How many entries are kept in memory before they are written; they fill 4 or 6 KiB of the file."""
 
 Entry = tuple[int, int]
 
@@ -65,7 +65,7 @@ class SparseFile:
             return self._read(descriptor, self._saved - 1)
 
     def floor(self, target: int, key: Callable[[Entry], int]) -> Entry | None:
-        """The greatest entry whose key is at most `target`; None if all are above."""
+        """The greatest entry whose key is at most `target`; None if all keys are above `target`."""
         if self.tail and key(self.tail[0]) <= target:
             return self.tail[bisect_right(self.tail, target, key=key) - 1]
         if not self._saved:

@@ -34,7 +34,7 @@ def producers_of(
     for segment in segments:
         scanned = account.producers.get(segment.base_offset)
         if segment.base_offset < from_offset:
-            pass  # the snapshot has it
+            pass  # the snapshot includes this segment
         elif scanned is not None:
             state.go_on(scanned)
         elif segment.size:

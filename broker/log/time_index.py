@@ -20,7 +20,7 @@ NO_TIMESTAMP = -1
 
 
 class TimeIndex:
-    """The entries; until `save` writes them they are only in memory."""
+    """The entries of one index. New entries are only in memory until `save` writes them."""
 
     __slots__ = ("_base_offset", "_entries", "_last_timestamp")
 

@@ -10,7 +10,9 @@ from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:
-    """Made before the first append; call `keep` before each change of a producer."""
+    """The state after the last write. An `Undo` is made before the first append that follows this
+    write. Call `keep` before each change of a producer.
+    """
 
     __slots__ = (
         "_epochs",
@@ -27,7 +29,7 @@ class Undo:
     def __init__(
         self, end: LogPosition, segment: Segment, producers: ProducerState, epochs: LeaderEpochs
     ) -> None:
-        """end: the log's end; segment: the active one."""
+        """end: the end of what is written. segment: the active segment."""
         self.end = end
         self._segment = segment
         self._producers = producers
@@ -44,7 +46,9 @@ class Undo:
             self._kept[producer_id] = self._producers.producers.get(producer_id)
 
     def take_back(self) -> None:
-        """Restores segment, producers and leader epochs."""
+        """Restores the segment, the producers and the leader epochs as they were after the last
+        write.
+        """
         end, segment = self.end, self._segment
         self._epochs.cut_tail(end.offset)
         segment.cut_unwritten(end.offset, end.position, self._timestamps)

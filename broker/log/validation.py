@@ -67,7 +67,9 @@ class TimestampRefused(BatchRefused):
 def validate(
     batch: memoryview, *, message_bytes_max: int, produce_version: int = ZSTD_SINCE_PRODUCE
 ) -> BatchHeader:
-    """The header of the single, acceptable batch. Raises BatchRefused."""
+    """Returns the batch's header. Raises BatchRefused if `batch` is not exactly one batch that may
+    be appended.
+    """
     header = unpack_header(batch) if len(batch) >= HEADER_BYTES else _header(batch)
     (
         base_offset,

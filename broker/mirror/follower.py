@@ -7,9 +7,10 @@ follower is told where the mirror's log ends and which batch is the last one; it
         \\--different----------------------------------> STOPPED
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
-If the source begins after the end of the mirror's log, the source's first batch is looked at before
-the gap is named. The source's log start may lie inside this batch. Then the batch begins before the
-log start, and fewer offsets are missing than the log start says.
+To *name* a gap is to store it in the config `mirror.gaps` of the mirror topic. If the source begins
+after the end of the mirror's log, the source's first batch is looked at before the gap is named.
+The source's log start may lie inside this batch. Then the batch begins before the log start, and
+fewer offsets are missing than the log start suggests.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Stop:
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
     """Report that the source no longer has the last batch of the mirror's log, so that this batch
-    cannot be compared. Then seek `position`.
+    cannot be compared. Then seek the offset that `Follower.position` returns.
     """
 
     offset: int
@@ -85,7 +86,7 @@ class Unverifiable:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Seek `position`."""
+    """Seek the offset that `Follower.position` returns."""
 
 
 Action = Append | NameGap | Stop | Unverifiable | LookAgain
@@ -183,7 +184,7 @@ class Follower:
         return Stop(reason)
 
     def appended(self, header: BatchHeader) -> None:
-        """Notes a batch that was appended to our log."""
+        """Notes a batch that was appended to the mirror's log."""
         assert header.base_offset >= self.log_end
         self.log_end, self._below = header.last_offset + 1, Below.of(header)
         self._epoch = header.leader_epoch
@@ -191,8 +192,8 @@ class Follower:
     def gap_named(self, end: int) -> None:
         """Goes on after a gap that is now stored.
 
-        If the source still has the batch before the gap, this batch is compared again. Without
-        this, only the next batch would show that the source has another history.
+        If the source still has the batch before the gap, this batch is compared again. Without the
+        comparison, only the next batch would show that the source has another history.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:
@@ -202,7 +203,7 @@ class Follower:
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
         """Appends the batches that continue the mirror's log. If the first batch does not continue
-        it, decides what to do.
+        the log, decides what to do.
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:

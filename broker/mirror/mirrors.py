@@ -31,7 +31,7 @@ _log = log.get(__name__)
 
 
 class LoopWatcher:
-    """Puts the descriptors of one client on the broker's epoll."""
+    """Puts the descriptors of one source's client on the broker's epoll."""
 
     def __init__(self, broker: Broker, run: Callable[[MirrorSource, Step], None]) -> None:
         self._broker = broker
@@ -54,7 +54,9 @@ class LoopWatcher:
 
 
 class Mirrors:
-    """Drives all sources, their rounds and deadlines; implements `Local` for them."""
+    """Drives all sources: begins their rounds, in which a source asks for its cluster's topics, and
+    keeps their deadlines. Implements `broker.mirror.surroundings.Local` for them.
+    """
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
         self._broker = broker
@@ -71,7 +73,9 @@ class Mirrors:
         self._round()
 
     def turn(self) -> None:
-        """Appends the batches that have come. Called before the writes of each turn of the loop."""
+        """Appends the batches that have come from the sources. Called before the writes of each
+        turn of the loop.
+        """
         due = [source for source in self._sources if source.is_due]
         for source in due:
             self._run(source, source.turn)
@@ -110,7 +114,7 @@ class Mirrors:
         return {*topics.creating, *topics.catalog.deleting}
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """A partition that this broker leads."""
+        """The replica of a partition that this broker leads; None for any other partition."""
         return self._broker.partitions.get(partition)
 
     def create(self, creation: Creation, done: Done) -> None:
@@ -126,7 +130,7 @@ class Mirrors:
         self._broker.topics.create(creation.name, assignment, creation.configs, created)
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
-        """Gives a topic more partitions."""
+        """Gives a topic more partitions, up to the number `partitions`."""
         here = (self._broker.settings.broker_id,)
         assignment = {number: info.replicas for number, info in topic.partitions.items()}
         for number in range(partitions):

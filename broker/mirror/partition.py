@@ -23,8 +23,8 @@ UNKNOWN: Final = -1
 class MirrorPartition:
     """Owned by its source.
 
-    `attempt` counts the seeks. An answer to a request from before the last seek is about another
-    offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
+    `attempt` counts the seeks. If a request was sent before the last seek, its answer is about an
+    older offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
     """
 
     __slots__ = (
@@ -113,9 +113,10 @@ class MirrorPartition:
             self._backoff.reset()
 
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
-        """Waits before the next try (now: monotonic seconds).
+        """Notes the trouble `why`, and sets the time of the next try.
 
-        must_append: the trouble is over only when the next batch is in the log.
+        now: monotonic seconds. must_append: whether the trouble is over only when the next batch is
+        in the log.
         """
         self.trouble, self._must_append = why, must_append
         self.retry_at = now + self._backoff.next_s()

@@ -1,10 +1,11 @@
 """Decides what the topics of a source mean for the topics of this cluster. Pure.
 
-If a wanted topic does not exist in this cluster yet, it is created, but only after its configs have
-shown that it is no mirror itself. If the topic exists here, it is followed. If the topic has more
-partitions in the source than here, it is extended. If a topic or cluster was recreated under the
-same name, it has another id. In this case, the new records are not mixed with the records of the
-old topic or cluster. If a topic matches and is not mirrored, the plan names it with the reason.
+If a wanted topic of the source has no mirror topic in this cluster yet, the mirror topic is
+created, but only after the topic's configs have shown that the topic is no mirror itself. If the
+mirror topic exists, it follows the source. If it has fewer partitions than the source's topic, it
+is extended. If a topic or cluster was recreated under the same name, it has another id. In this
+case, the new records are not mixed with the records of the old topic or cluster. If a wanted topic
+is not mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ def plan(
 
 
 def topic_key(topic: TopicMetadata) -> TopicKey:
-    """The name and id of a topic, which together distinguish the topic from other topics of the
-    same name.
+    """The name and id of a topic, which together distinguish the topic from earlier and later
+    topics of the same name.
     """
     return topic.name, _id(topic)
 

@@ -42,7 +42,7 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why a topic cannot be mirrored under its name; None if it can."""
+    """Why a topic cannot get the name that its mirror would need; None if it can."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

@@ -1,11 +1,11 @@
 """Follows one source cluster, inside the broker's loop.
 
-A source works in rounds: every `mirror.metadata.interval.ms` it asks for the source's topics
-(`topics`), and gives a follower to each mirror partition that this broker leads. Between rounds the
-followers fetch.
+`MirrorSource` works in rounds: every `mirror.metadata.interval.ms` it asks for the source cluster's
+topics (`topics`), and gives a follower to each mirror partition that this broker leads. Between
+rounds the followers fetch.
 
-A turn costs nothing unless something has come or is due, so a broker that mirrors thousands of
-partitions can serve its own clients as well.
+A turn of the loop costs nothing here unless something has come or is due, so a broker that mirrors
+thousands of partitions can serve its own clients as well.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class MirrorSource:
         self._tickets[self._client.ask(call, address)] = then
 
     def _follow(self, plan: Plan) -> None:
-        """Gives a follower to every partition that the plan names and this broker leads."""
+        """Gives a follower to every partition that is in the plan and that this broker leads."""
         wanted: set[TopicPartition] = set()
         for topic, count in plan.follow:
             for number in topic.partitions:
@@ -444,7 +444,9 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """The headers of the batches before the first damaged one, and what is wrong with that one."""
+    """The headers of the batches before the first damaged batch, and what is wrong with the damaged
+    batch. The latter is empty if no batch is damaged.
+    """
     headers: list[BatchHeader] = []
     try:
         for batch in batches:

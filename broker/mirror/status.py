@@ -22,11 +22,16 @@ REASONS_MAX = 1000
 
 
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
-    """The status of one source. lag: the sum over all partitions whose lag is known, in records.
-    stopped: topics and partitions, or the whole source, that wait for an operator. waiting:
-    partitions that will be tried again. left_out: topics that are not mirrored (any more). gaps:
-    offsets that the source no longer had. group: the consumer group whose offsets tell the source
-    how far the mirror is. All offsets are the source's.
+    """The status of one source. These keys need an explanation:
+
+        lag: the sum over all partitions whose lag is known, in records.
+        stopped: topics and partitions, or the whole source, that wait for an operator.
+        waiting: partitions that will be tried again.
+        left_out: topics that are not mirrored (any more).
+        gaps: offsets that the source no longer had.
+        group: the consumer group whose offsets tell the source how far the mirror is.
+
+    All offsets are the source's.
     """
     each = list(source.partitions.values())
     cluster = source.topics.mirroring.cluster

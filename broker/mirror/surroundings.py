@@ -72,7 +72,7 @@ class Local(Protocol):
         ...
 
     def replica(self, partition: TopicPartition) -> Replica | None:
-        """A partition that this broker leads."""
+        """The replica of a partition that this broker leads; None for any other partition."""
         ...
 
     def create(self, creation: Creation, done: Done) -> None:
@@ -80,7 +80,7 @@ class Local(Protocol):
         ...
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
-        """Gives a topic more partitions."""
+        """Gives a topic more partitions, up to the number `partitions`."""
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:

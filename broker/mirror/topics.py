@@ -83,9 +83,10 @@ class SourceTopics:
 
     def _compare_name(self, cluster: Cluster) -> None:
         """Compares the name that the source's brokers give their cluster with the name that is
-        configured here. The round goes on only if the names are the same. Announcements and counts
-        contain the brokers' name, so nobody would find them under another name. If a broker reports
-        no name, as Apache Kafka does, the configured name counts as right.
+        configured here. The round goes on only if the names are the same. The agents' announcements
+        of their files and the audit's counts contain the name that the brokers give, so nobody
+        would find them under another name. If a broker reports no name, as Apache Kafka does, the
+        configured name counts as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)

@@ -1,8 +1,9 @@
 """One client's connection: requests in, answers out in the order of the requests.
 
-Each request that gets an answer has a `Slot` in the queue. If an answer must wait (a parked fetch,
-acks=all), the later answers wait as well, as the protocol demands. Filled slots at the front of the
-queue move to the outbox: bytes and slices of files, sent with sendmsg and sendfile.
+Each request that gets an answer has a `Slot` in the queue. If an answer must wait (for data in a
+fetch, or for a flush with acks=all), the later answers wait as well, as the protocol demands. The
+answers in filled slots at the front of the queue move to the outbox: bytes and slices of files,
+sent with sendmsg and sendfile.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Ends the turn: moves what was not handled out of the arena. Raises FrameTooLarge.
+        """Ends the turn: moves unhandled bytes out of the arena. Raises FrameTooLarge.
 
         Whole frames that have been moved out once are not moved again, however many turns it takes
         to handle them. So each byte moves once.

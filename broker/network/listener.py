@@ -34,11 +34,13 @@ _PASSING = (
 
 
 class Listener:
-    """Binds at once, so that an occupied port is known early; `listen` lets clients in."""
+    """A socket that binds at once, so that an occupied port is known early; `listen` lets clients
+    in.
+    """
 
     def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
-        """Raises SkidwayError if it cannot bind the address. A buffer of -1 bytes means the
-        kernel's own size.
+        """Raises SkidwayError if the address cannot be bound. A buffer of -1 bytes means a buffer
+        of the kernel's default size.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_STREAM)

@@ -106,8 +106,8 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # The only lock. Without it, a thread that posts late could write to a descriptor that is in
-        # use for something else.
+        # This is the only lock. Without it, a thread that posts late could write to a descriptor
+        # that is in use for something else.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
@@ -139,7 +139,7 @@ class Loop:
             self._epoll.unregister(descriptor)
 
     def add_listener(self, listener: Listener) -> None:
-        """Accepts connections from it."""
+        """Lets the listener listen, and accepts its connections."""
         listener.listen()
         self._listeners[listener.socket.fileno()] = listener
         self._epoll.register(listener.socket.fileno(), select.EPOLLIN)

@@ -5,15 +5,15 @@ done for it so far, and the connection with the lowest tag is next. A connection
 back with the tag of the connection served now, or with its own tag if its own tag is higher. So a
 connection cannot save up a share, and it keeps a debt. Two connections that always have requests
 get one half each, by the cost of their requests and not by their number. A connection that asks now
-and then is served before the connections that ask without end, even if many connections do so. A
-new connection begins with a tag that is one allowance higher than that of the connection served
-now. So a client that opens a connection for each request gains nothing, and nobody waits for ever.
+and then is served before the connections that ask without end, however many these are. A new
+connection begins with a tag that is one allowance higher than that of the connection served now. So
+a client that opens a connection for each request gains nothing, and nobody waits for ever.
 
 A turn has a bound, so that timers, other threads, writes and answers come soon. The bound is
 divided among the waiting connections. If many connections wait, the turn ends before all were
 served, and the next turn goes on with the others.
 
-Costs are whole numbers; one is about a microsecond of work. Only their proportions matter.
+Costs are whole numbers; a cost of 1 is about a microsecond of work. Only their proportions matter.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Shares(Generic[Who]):
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
-        """Starts a turn: its bound counts from here."""
+        """Starts a turn: the cost of the turn's work is counted from here."""
         self._left = self._turn_cost
 
     def next(self) -> Who | None:

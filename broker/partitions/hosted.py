@@ -105,7 +105,9 @@ class HostedPartitions:
                 self.flush_if_due(replica)
 
     def flush_if_due(self, replica: Replica) -> None:
-        """Begins a flush if the policy says so; otherwise sets a timer to ask again."""
+        """Begins a flush if the flush policy says so; otherwise sets a timer to ask the policy
+        again.
+        """
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return

@@ -20,7 +20,9 @@ class NotEnoughReplicas(Exception):
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """A partition that we lead. `followers`: flushed positions of the other in-sync replicas."""
+    """A partition that this broker leads. `followers`: the flushed positions of the other in-sync
+    replicas.
+    """
 
     partition: TopicPartition
     topic_id: uuid.UUID

@@ -2,8 +2,8 @@
 
     config_table    the settings that a topic can have: names, types, checks, defaults
     configs         a topic's settings: parsed for its logs, and checked before they are stored
-    alteration      changes of a topic's settings: pure
-    assignment      which broker gets which partition: pure
+    alteration      changes of a topic's settings (pure)
+    assignment      which broker gets which partition (pure)
     hosting         follows ZooKeeper's topics, and serves the partitions assigned to this broker
     administration  topics created, extended, altered, deleted
 

@@ -4,7 +4,7 @@ broker.
 A crash is harmless because of the order of the steps:
 
     create   the topic's node and settings (one transaction) -> directories -> partition states;
-             a partition is served once its state says that we lead it
+             a partition is served once its state says that this broker leads it
     delete   a mark -> no longer served, directories renamed -> the nodes and the mark removed
     start    the deletion of a marked topic is completed; an assigned partition without state gets
              its directory; a partition *with* state whose directory is missing has lost data, so it
@@ -41,7 +41,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Topics(Hosting):
-    """Owned by the loop; see `Hosting`."""
+    """Changes the topics whose partitions `Hosting` serves. Owned by the loop."""
 
     def __init__(
         self,

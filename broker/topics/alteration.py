@@ -1,8 +1,8 @@
-"""Changes a topic's settings. The functions are pure; the caller reads the settings, and writes the
-changed ones conditionally.
+"""Changes a topic's settings. The functions are pure; the caller reads the settings from ZooKeeper,
+and writes the changed settings there unless somebody has changed them meanwhile.
 
-The settings that a mirror writes (`mirror.*`) say where its bytes come from. So nobody may change
-them by hand, and they are kept when all other settings are replaced.
+The settings that a mirror writes (`mirror.*`) say where the topic's bytes come from. So nobody may
+change these settings by hand, and they are kept when all other settings are replaced.
 """
 
 from __future__ import annotations

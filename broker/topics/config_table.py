@@ -49,7 +49,7 @@ class TopicConfig:
 
 
 def between(least: int, most: int) -> Check:
-    """Whole numbers from `least` to `most`."""
+    """Returns a check that allows only whole numbers from `least` to `most`."""
 
     def check(text: str) -> str | None:
         if _WHOLE.fullmatch(text) is None:
@@ -61,7 +61,7 @@ def between(least: int, most: int) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """Exactly one of these values."""
+    """Returns a check that allows only the values in `choices`."""
 
     def check(text: str) -> str | None:
         return None if text in choices else f"must be {' or '.join(choices)}, not {text!r}"
@@ -80,7 +80,7 @@ def compression(text: str) -> str | None:
 
 
 def fraction(text: str) -> str | None:
-    """A number from 0 to 1."""
+    """Allows only a number from 0 to 1."""
     good = _NUMBER.fullmatch(text) is not None and float(text) <= 1
     return None if good else f"must be a number from 0 to 1, not {text!r}"
 
@@ -99,7 +99,7 @@ def elements(text: str) -> tuple[str, ...]:
 
 
 def any_text(_text: str) -> str | None:
-    """Anything."""
+    """Allows every value."""
     return None
 
 

@@ -61,7 +61,9 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """The settings that a log acts on. Values that this version does not understand are ignored."""
+    """The settings that a log acts on. Values that this version of the broker does not understand
+    are ignored.
+    """
     found: dict[str, Any] = {}
     for name, attribute in _LOG_FIELDS.items():
         value = configs.get(name)

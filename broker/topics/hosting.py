@@ -137,7 +137,7 @@ class Hosting:
             self._prepare(catalog.topics[name], numbers)
 
     def topic_id(self, name: str) -> uuid.UUID | None:
-        """The id of the topic that has the name now; None if no topic has the name."""
+        """The id of the topic with the name `name`; None if there is no such topic."""
         topic = self.catalog.topics.get(name)
         return None if topic is None else topic.topic_id
 
@@ -154,7 +154,9 @@ class Hosting:
         }
 
     def _learn(self, topic: Topic) -> None:
-        """Acts at once on what this broker wrote to ZooKeeper, without waiting for a watch."""
+        """Acts at once on a topic that this broker wrote to ZooKeeper, without waiting for a
+        watch.
+        """
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
 
     def _remember_deleted(self, topic_id: uuid.UUID) -> None:
@@ -326,8 +328,7 @@ class Hosting:
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
     """The catalog with this broker in it. While the broker registers again after a lost session,
-    ZooKeeper does not list the broker. The broker must not send its clients away because it is not
-    listed.
+    ZooKeeper does not list the broker. Even then the broker must not send its clients away.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 

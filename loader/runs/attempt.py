@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class LostRace(SkidwayError):
-    """Another loader has already committed a load of this number."""
+    """Another loader has already committed a load with the number of this attempt."""
 
 
 class Attempt:
@@ -49,7 +49,7 @@ class Attempt:
         except SkidwayError as error:
             self.discard()
             if self._store.length(self._manifest) is not None:
-                raise self._lost() from error  # the winner may have deleted this staging directory
+                raise self._lost() from error  # the other loader may have deleted our staging files
             raise
 
     def check(self) -> None:
@@ -59,12 +59,14 @@ class Attempt:
 
     def discard(self) -> None:
         """Deletes the staging directory of a load that is not committed and never will be."""
-        with contextlib.suppress(SkidwayError):  # the caller raises the error that ended the load
+        # A failed deletion raises nothing, because the caller raises the error that ended the load.
+        with contextlib.suppress(SkidwayError):
             self._store.delete(self.load.staging)
 
     def commit(self, manifest: Manifest) -> None:
-        """Commits staged files. Raises LostRace; raises StoreFailed if the store fails during the
-        commit. After StoreFailed nothing is deleted, because the manifest may already exist."""
+        """Commits staged files. Raises LostRace if another loader has committed this load number,
+        and StoreFailed if the store fails during the commit. After StoreFailed nothing is deleted,
+        because the manifest may already exist."""
         try:
             mine = operations.run(commit.commit(manifest), self._store)
         except SkidwayError as error:
@@ -80,8 +82,8 @@ class Attempt:
         return layout.manifest(self.load.topic, self.load.number)
 
     def _claim(self) -> None:
-        """Writes a file that names the owner into the staging directory. If the output cannot be
-        written, the load fails here, before Spark starts."""
+        """Writes into the staging directory a file that names the process of this attempt. If the
+        output cannot be written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._store.create(f"{self.load.staging}/owner")

@@ -1,8 +1,8 @@
 """Loads one topic, from its newest manifest to the high watermarks: plan, run, join, commit.
 
-This is the driver's side of a load. Each attempt makes its own `TopicLoad`. If another loader
-commits the same number first, the attempt is thrown away, and the next attempt begins after the
-other loader's manifest.
+This is the part of a load that runs in Spark's driver. Each load of a topic has a number, and each
+attempt at a load has a `TopicLoad` of its own. If another loader commits the attempt's load number
+first, the attempt is thrown away, and the next attempt begins after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class TopicLoad:
         self._schema: Registered | None = None
 
     def plan(self) -> list[Planned]:
-        """Compares the last loaded batch of each partition with the broker's batch. Returns the
-        range of every partition."""
+        """Compares the last loaded batch of each partition with the batch that the broker has in
+        its place. Returns for every partition the range of offsets to load."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]
@@ -56,8 +56,8 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs and commits. Returns (manifest, results); the manifest is None if there was nothing
-        to commit.
+        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results);
+        the manifest is None if there was nothing to commit.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -76,8 +76,8 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices and makes the manifest. The manifest is None when no partition moved
-        on."""
+        """Runs the slices and makes the manifest. The manifest is None if the load takes no offset
+        of any partition."""
         schema = self.schema()
         tables = read_tables(self._parts.store, self._newest)
         job = self._job(schema, tables)

@@ -1,9 +1,10 @@
-"""Loads one topic in one run, load after load, up to the high watermarks of the run's start.
+"""Loads one topic in one run, load after load, up to the high watermarks that the topic's
+partitions had when the run started.
 
 Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
 of three things follows (`_After`): the next load; the end of the work on this topic; or a short
-wait for announcements, and then another attempt. The number of attempts that load nothing is
-limited.
+wait for announcements (agents' messages that give the host and path of a file), and then another
+attempt. The number of attempts that load nothing is limited.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ RACES_MAX: Final = 5
 topic."""
 
 WAITS_MAX: Final = 20
-"""How often a run tries again because announcements came while it waited."""
+"""How often a run tries again, at most, because announcements came while it waited."""
 
 PATIENCE_S: Final = 10.0
 """How long a run waits for missing announcements before it leaves their records to a later run."""
@@ -74,7 +75,7 @@ class TopicRun:
         self.outcome = TopicOutcome(topic.name)
 
     def begin(self) -> None:
-        """Finishes the moves that earlier loads left unfinished."""
+        """Moves into place the committed files that earlier loads have not moved yet."""
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
     def load(self) -> None:

@@ -1,4 +1,5 @@
-"""The work of tasks: each reads one offset range of one partition; then the ranges are joined.
+"""The work of Spark's tasks: each task reads one slice, which is an offset range of one partition;
+then the loader joins the slices.
 
     job            what a task receives, and what it reports
     chunk          records of several batches as columns

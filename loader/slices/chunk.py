@@ -16,7 +16,8 @@ from skidway.loader.reading.columns import Records, select
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The slice's records from several batches, before they are checked for repeats."""
+    """Records of one slice (a task's offset range) from several batches, before they are checked
+    for repeats."""
 
     records: Records
     keys: pa.BinaryArray

@@ -2,9 +2,9 @@
 
     staging/<load>-<uuid>/<kind>-<partition>-<first offset>-<hour>-<task attempt>.parquet
 
-Rows are kept in memory until they have `FLUSH_BYTES` or the slice ends. Then one whole file per
-hour is written and synced. So memory is bounded, no file stays open, and a second attempt at a task
-never writes into a file of the first attempt.
+Rows are kept in memory until they have `FLUSH_BYTES` or the slice (the task's offset range) ends.
+Then one whole file per hour is written and synced. So memory is bounded, no file stays open, and a
+second attempt at a task never writes into a file of the first attempt.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Target:
 
 
 class HourWriter:
-    """Writes the files of rows, or of rejects, of one slice."""
+    """Writes the files of one slice that have rows, or those that have rejects (records that cannot
+    become rows)."""
 
     def __init__(self, store: Store, target: Target, kind: str, schema: pa.Schema) -> None:
         self._store, self._target, self._kind = store, target, kind
@@ -51,7 +52,8 @@ class HourWriter:
         self._files: list[DataFile] = []
 
     def add(self, columns: list[pa.Array], records: Records) -> None:
-        """Adds rows in the writer's columns; `records` has offset, time and origin of each row."""
+        """Adds rows, whose values are in `columns`; `records` has offset, time and origin of each
+        row."""
         if not len(records):
             return
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)

@@ -1,4 +1,5 @@
-"""What a task receives, and what it reports. Plain values, because processes exchange them."""
+"""What a task receives, and what it reports. Both are plain values, because processes exchange
+them."""
 
 from __future__ import annotations
 
@@ -17,12 +18,14 @@ from skidway.schemas.client import Security
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all slices of one load of one topic have in common.
+    """What all slices (the tasks' offset ranges) of one load of one topic have in common.
 
-    reader: the subject's schema. locations: host and path of the announced files. unannounced:
-    files whose announcement is still missing after the waiting time. patient: whether a slice ends
-    before a record whose announcement is missing; if not, the record is rejected. gaps: named gaps
-    by partition.
+    reader: the newest schema of the topic's subject, which gives the rows their columns.
+    locations: host and path of every file that an agent has announced.
+    unannounced: files whose announcement is still missing after the waiting time.
+    patient: whether a slice ends before a record whose file is not announced yet. If it is false,
+        the record is rejected.
+    gaps: for each partition, the missing offsets that somebody named as gaps.
     """
 
     topic: str
@@ -44,8 +47,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a range ended early. waiting_for: the file whose announcement is missing.
+    """Why a range ended early, before `offset`.
 
+    waiting_for: the file of the record at `offset`, if its announcement is missing.
     awaited: `waiting_for`, and every other unannounced file of which the task read a later record.
     """
 
@@ -57,8 +61,8 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a task did. end: every offset lower than `end` is done. below: the last batch before
-    `end`."""
+    """What a task did. end: every offset of the slice that is lower than `end` is done. below: the
+    last batch before `end`."""
 
     piece: Slice
     end: int

@@ -1,5 +1,6 @@
-"""Joins the slices of a partition, in offset order, into one range. Each slice is checked with the
-marks of all slices before it.
+"""Joins the slices of a partition, in offset order, into one range. Each slice is checked for
+records that were loaded before, with the marks of all slices before it. A mark says how far one
+file is loaded (audit/counts/marks).
 
 At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
 must run again, and with which marks. If a slice ended early, its partition ends there: the slices
@@ -27,10 +28,11 @@ RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What a load has read of one partition. results: in offset order, without holes between them.
+    """What a load has read of one partition.
 
-    end: one past the last offset that is done. moved: the marks that the load advances. below: None
-    if no batch was read.
+    results: one result per slice, in offset order, without holes between them. end: one past the
+    last offset that is done. moved: the marks that the load advances. below: the last batch before
+    `end`, or None if no batch was read.
     """
 
     partition: int

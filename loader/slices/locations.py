@@ -1,5 +1,5 @@
-"""Finds host and path of records, by (agent, file): one look-up for consecutive records of one
-file."""
+"""Finds host and path of records, by (agent, file). Consecutive records of one file need only one
+look-up."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ NO_LOCATION: Final = -1
 class Located:
     """For each record a code, which is an index into hosts and paths.
 
-    missing: the file is not announced yet. given_up: the file was not announced within the waiting
-    time.
+    missing: for each record, whether its file is not announced yet and is still waited for.
+    given_up: for each record, whether its file is not announced and is waited for no longer.
     """
 
     codes: npt.NDArray[np.int32]
@@ -60,8 +60,8 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Looks up every record. If a file was given up earlier and is announced now, its location is
-    used. If `patient` is false, every file that is not announced is given up."""
+    """Looks up every record. An announced file gets its location even if it is in `given_up`. If
+    `patient` is false, every file that is not announced is given up."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1

@@ -1,9 +1,10 @@
 """The work of one task: reads the batches of one offset range, writes files, counts records.
 
-For each chunk of records, in offset order: identify records by origin, apply the marks rule
-(audit/counts/marks), look up host and path, decode values, write rows, write rejects, count. The
-result depends only on the range, the marks and the locations that the task receives, so a second
-attempt gives the same result.
+A task does these steps for each chunk of records, in offset order. It identifies the records by
+their origin, and finds with the marks which records were loaded before (audit/counts/marks). It
+looks up host and path, decodes values, writes rows and rejects (records that cannot become rows),
+and counts. The result depends only on the range, the marks and the locations that the task
+receives, so a second attempt gives the same result.
 
 A range ends early before a record whose file is not announced yet, before a hole that nobody named
 as a gap, and before a batch that is damaged, gone, or on a leader that does not answer. `Stop` says
@@ -52,7 +53,7 @@ NO_HOUR: Final = "timestamp"
 
 
 class SliceLoad:
-    """One attempt at one slice. Used once."""
+    """One attempt at one slice (the offset range of a task). Each object is used once."""
 
     def __init__(
         self, job: Job, piece: Slice, marks: Mapping[FileKey, int], *,
@@ -114,8 +115,8 @@ class SliceLoad:
     def _take(
         self, raw: memoryview, header: BatchHeader, pending: list[DecodedBatch]
     ) -> Stop | None:
-        """Decodes a batch and appends it to `pending`. Returns why it refuses the batch, or
-        None."""
+        """Decodes a batch and appends it to `pending`. Returns the reason if it refuses the batch,
+        else None."""
         at = max(header.base_offset, self._piece.first)
         if not header.is_control and header.count != header.last_offset_delta + 1:
             return Stop(
@@ -133,8 +134,8 @@ class SliceLoad:
         return None
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Looks for missing offsets before a batch. A named gap is noted; any other hole ends the
-        range."""
+        """Looks for missing offsets before a batch. Notes a gap that somebody named. Returns a stop
+        for any other hole."""
         end = min(base, self._piece.end)
         if end <= position:
             return None

@@ -1,4 +1,5 @@
-"""Spark: one session per run, one task per slice, or per group of files to rewrite.
+"""Spark: one session per run, one task per slice (an offset range of one partition), or per group
+of files that are rewritten.
 
     runner        the driver's side: starts Spark with the first task, runs tasks
     task          the worker's side: one slice, or one group of files

@@ -1,4 +1,5 @@
-"""Spark: one session per run, one task per slice, or per group of files to rewrite.
+"""Spark: one session per run, one task per slice (an offset range of one partition), or per group
+of files that are rewritten.
 
 The loader starts the driver's JVM itself, with the Java that `skidway.java` finds, so that the
 JVM's output goes to a file and not to the terminal. Tasks are Python functions on Spark's workers

@@ -1,8 +1,8 @@
 """Spark's directory for one run; its contents are useless after the run.
 
 A run that is killed leaves its directory behind. Therefore each start deletes the directories of
-dead runs. The start recognizes such a directory by its lock, which the kernel releases when the
-process of the run dies.
+dead runs. It recognizes such a directory by the free lock, because the kernel releases a lock when
+the process that holds the lock dies.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
     layout          the names of all files
     manifest        the JSON file whose creation commits a load
     parquet_file    writes one Parquet file of a load, and measures it
-    tables          marks, announced files and bucket numbers, in files beside the manifests
+    tables          how far each file is loaded (marks), announced files and bucket numbers; these
+                    tables are in files beside the manifests
     operations      operations on a store, as values, and their execution
     commit          the commit step by step; only decisions, no I/O
     waiting         notes that say since when the announcement of a file has been missing
 
-The chain of manifests is the loader's only state. The notes of `waiting` only say how long records
-wait, so they are not part of the commit.
+The manifests and the files that they name are the loader's only state. The notes of `waiting` only
+decide how long records wait, so they are not part of the commit.
 """

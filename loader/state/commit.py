@@ -2,13 +2,13 @@
 store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
-receives the answer. `operations.run` does the operations on a real store. tests/model runs two
-loaders on a store in memory: it interleaves them, stops them between any two operations and loses
-answers.
+receives the store's answer. `operations.run` does the operations on a real store. tests/model runs
+two loaders on a store in memory: it interleaves them, stops them between any two operations and
+loses answers of the store.
 
-    begin     read the newest manifest; finish the moves of every load that still has a staging
-              directory, and of the newest load; delete staging directories whose load number has
-              a manifest
+    begin     read the newest manifest; finish the moves (from staging into place) of every load
+              that still has a staging directory, and of the newest load; delete staging
+              directories whose load number has a manifest
     (write    Spark's tasks write files into staging/<n>-<uuid>/, synced and closed)
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
               compare the uuid; delete the files that the load removes; finish the moves; delete the
@@ -63,7 +63,7 @@ loader acted in between."""
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A committed file that must be moved into place. length: the bytes that it must have."""
+    """A committed file that must be moved into place. length: how many bytes it must have."""
 
     source: str
     target: str
@@ -161,7 +161,7 @@ def commit(manifest: Manifest) -> Steps[bool]:
 
 
 def finish(manifest: Manifest) -> Steps[None]:
-    """Finishes every move of a committed load. Any loader may run it, at any time.
+    """Finishes every move of a committed load. Any loader may do this, at any time.
 
     The file with the columns comes before the rows, so that no reader of the directory meets a
     column that the file does not have. If its source is gone, another loader has moved it.

@@ -69,13 +69,13 @@ def staging(topic: str, load: int, uuid: str) -> str:
 
 
 def staging_of(name: str) -> tuple[int, str] | None:
-    """Load and uuid of a staging directory's name; None for other names."""
+    """The load and the uuid in a staging directory's name; None for other names."""
     found = _STAGING.match(name)
     return (int(found[1]), found[2]) if found else None
 
 
 def hour_folder(hour: int) -> str:
-    """`dt=.../hour=...` of an hour, counted from the epoch, in UTC."""
+    """The folder `dt=.../hour=...` of an hour in UTC; `hour` counts the hours since the epoch."""
     start = datetime.fromtimestamp(hour * 3600, tz=UTC)
     return f"dt={start:%Y-%m-%d}/hour={start:%H}"
 

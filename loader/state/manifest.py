@@ -34,14 +34,17 @@
   later manifest removes (loader/state/live.py).
 - `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
   output has the same file already.
-- `side` lists the files of each table after this load, oldest first: a snapshot and the deltas
-  after it. If several rows have the same key, the last row is valid (loader/state/tables.py).
-- `audit` has the deltas of the tier HDFS, with the keys (HDFS, producer, epoch, number). The loader
-  publishes them after the commit, and can publish them again from the manifest at any time. The
-  first load of an output takes an epoch higher than every epoch that its producer has published
-  (loader/audit_topic/feed.py); later loads keep that epoch.
+- `side` lists the files of each table after this load, oldest first: a snapshot of the table, and
+  the changes that later loads made. If several rows have the same key, the last row is valid
+  (loader/state/tables.py).
+- `audit` has what this load adds to the audit's counts: the deltas of the tier HDFS, with the keys
+  (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
+  publish them again from the manifest at any time. The first load of an output takes an epoch
+  higher than every epoch that its producer has published (loader/audit_topic/feed.py); later loads
+  keep that epoch.
 
-A recount reads this file as plain JSON. A file with another `format` is refused.
+The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
+`format`.
 """
 
 from __future__ import annotations
@@ -96,7 +99,8 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps inside.
 
-    ahead: named gaps that end after `end`; the next load needs them.
+    ahead: named gaps that end after `end`; the next load needs them. below: the last batch before
+    `end`.
     """
 
     partition: int

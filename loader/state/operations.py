@@ -1,5 +1,6 @@
 """Operations on a store, as values, and the functions that execute them. Because operations are
-values, the code that decides what to do needs no store."""
+values, the code that decides what to do needs no store: it is a generator (`Steps`) that yields
+operations and receives the store's answers."""
 
 from __future__ import annotations
 

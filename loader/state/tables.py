@@ -1,13 +1,14 @@
-"""Tables: state that grows with files and buckets, so it is not inside the manifest.
+"""Tables: state that grows with the number of files and of buckets (the audit's intervals of event
+time), so it is not inside the manifest.
 
     marks     partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names     agent, file -> host, path, from announcements
     buckets   agent, bucket -> number of this output's last audit delta that counted the bucket
 
-Each load writes its changes to a table as a Parquet file. Its manifest names that file under
+Each load writes its changes to a table as a Parquet file. The load's manifest names that file under
 `side`, after the files of earlier loads. If several rows have the same key, the last row is valid.
 When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. All rows
-belong to the manifest's own source topic, whose ids are in the manifest.
+belong to one source topic, whose ids are in the manifest.
 """
 
 from __future__ import annotations

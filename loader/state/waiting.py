@@ -1,10 +1,11 @@
-"""Notes that say since when a file's announcement has been missing. There is one small file per
-(agent, file).
+"""Notes that say since when a file's announcement has been missing. (Agents announce the host and
+path of each file that they send.) There is one small note file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first load that misses the announcement writes the note, once. The note is removed when the
-announcement comes. A note only decides how long records wait, so it is not part of the commit.
+The first run that finds no announcement writes the note, and no later run changes it. A run removes
+the note when the announcement has come. A note only decides how long records wait, so it is not
+part of the commit.
 """
 
 from __future__ import annotations

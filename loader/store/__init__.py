@@ -4,10 +4,10 @@
     local        LocalStore, a directory of this machine (link(2), fsync)
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite, hsync)
 
-Loader and recount read a store in the same way, as an `Output` (audit/output describes paths and
-errors). `OutcomeUnclear` says that a change may or may not have happened: the caller must look
-again. `open_store` refuses every store except HDFS and local directories, because a commit is only
-safe where the store lets a name be created exactly once (docs/delivery.md, 5).
+The loader and the audit's recount read a store in the same way, as an `Output` (audit/output
+describes paths and errors). `OutcomeUnclear` says that a change may or may not have happened: the
+caller must look again. `open_store` refuses every store except HDFS and local directories, because
+a commit is only safe where the store lets a name be created exactly once (docs/delivery.md, 5).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Store(Output, Protocol):
 
     def rename(self, source: str, target: str) -> bool:
         """Moves a file durably. Makes the target's directories if they are missing. Returns False
-        when the target exists or the source does not; the caller then looks again."""
+        if the target exists or the source is missing; the caller then looks again."""
 
     def replace(self, source: str, target: str) -> bool:
         """Moves a file durably over the target. At any time, the target has either the old content

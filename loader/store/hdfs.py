@@ -16,7 +16,8 @@ from skidway.audit.output.hdfs import HdfsOutput, failures
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreWriter
 
 WRITE_BYTES = 4 << 20
-"""Bytes per write to the client. Without this buffer, each Parquet page would be a call to Rust."""
+"""A writer collects this many bytes for each write to the client. If it did not collect them, each
+Parquet page would be a call to Rust."""
 
 
 class HdfsStore(HdfsOutput):

@@ -1,5 +1,5 @@
-"""Advice on an incompatible schema: where it is incompatible, which levels would allow it, and
-which edits make it compatible.
+"""Advice on an incompatible schema: where it is incompatible, which levels of compatibility would
+allow it, and which edits make it compatible.
 
 - `draft`: a schema that is being edited, and names for the places in it
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema

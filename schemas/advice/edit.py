@@ -50,5 +50,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """A name of one or two words for the type at that place. Raises `PlaceMissing`."""
+    """A short name for the type at `place`. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

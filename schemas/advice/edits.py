@@ -1,9 +1,9 @@
 """The edits of a new schema that can mend an incompatibility; the edit that keeps most of the
 schema comes first.
 
-Each edit is a sentence for the author and a function that changes a draft; `repair` finds out
-whether the edit mends anything. An edit can only change the new schema, because the registry keeps
-the old one for ever.
+Each edit is a sentence for the author and a function that changes a draft of the new schema;
+`repair` finds out whether the edit mends anything. No edit can change the old schema, because the
+registry keeps it for ever.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skidway.schemas.compatibility import Incompatibility
 
 
 def edits(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """The edits to try. The fault was found between `new` and `old`."""
+    """The edits to try for `fault`, which was found between `new` and `old`."""
     try:
         if fault.reader == "new":
             yield from _NEW_READS[fault.kind](fault, new, old)

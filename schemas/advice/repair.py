@@ -1,5 +1,5 @@
-"""Edits a schema until it is compatible. The search is bounded, and the checker judges each
-edit."""
+"""Edits a schema until it is compatible. The number of edits is limited, and `compatibility.check`
+judges each edit."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def repair(
 
 
 class _Search:
-    """Searches depth first. If several edits mend the first fault, the search first follows the
-    edit that leaves the fewest faults."""
+    """Searches depth first. If several edits mend the first fault (incompatibility) of a schema,
+    the search first follows the edit that leaves the fewest faults."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class _Search:
         return edited
 
     def _faults(self, edited: str, version: int) -> list[Incompatibility]:
-        """The faults that the edited schema still has as the successor of that version."""
+        """The faults that the edited schema still has as the successor of `version`."""
         versions = [(version, self._versions[version])]
         after = check(parse(edited, self._known), versions, self._level)
         return [] if after is None else after[1]

@@ -16,7 +16,8 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason. `place`: the field, as in `order.lines[].price`; empty for the schema itself."""
+    """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`;
+    empty for the schema itself."""
 
     version: int
     place: str

@@ -10,8 +10,8 @@ those schemas.
 A named type that refers to itself gives a graph with a cycle, so `Record.fields` is filled after
 the record is made. A schema has at most `NESTING_MAX` levels, so that no schema can exhaust the
 stack, and at most `CHARACTERS_MAX` characters. tests/conformance/avro compares our parser's
-verdicts and texts with those of Apache Avro's Java parser, and lists where our parser is stricter
-and why.
+verdicts, and the texts in which we write schemas, with those of Apache Avro's Java library. It also
+lists where our parser is stricter and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

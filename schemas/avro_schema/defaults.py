@@ -4,8 +4,8 @@ only years later.
 Avro 1.12 specification, "Complex Types: Records": the defaults of bytes and fixed are texts of code
 points below 256. The default of a union may be of any branch, as in Avro Java 1.12 (until 1.11 the
 specification demanded the first branch). Unlike Avro Java, we refuse defaults that cannot be
-encoded: unknown enum symbols, fixed of another size, texts for numbers, and, for bytes and fixed,
-characters above 255.
+encoded: unknown enum symbols, fixed of another size, texts in the place of numbers, and, for bytes
+and fixed, characters above 255.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from skidway.schemas.client.registry_client import RegistryClient, quoted, versi
 from skidway.schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
-"""Versions per request: a page of large schemas still fits into `ANSWER_BYTES_MAX`."""
+"""A page has at most this many versions, so that a page of large schemas still fits into
+`ANSWER_BYTES_MAX`."""
 LOOKS_MAX: Final = 5
 """A listing is tried at most this many times. A try fails if a version is deleted meanwhile."""
 
@@ -64,7 +65,7 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
     def users(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions that have this id."""
+        """The subjects and versions whose schema has this id."""
         return self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",
@@ -97,8 +98,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """The configuration, with the key `compatibilityLevel`; None if the subject has no
-        configuration of its own."""
+        """The configuration of the subject, with the level under the key `compatibilityLevel`; None
+        if the subject has no configuration of its own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:

@@ -40,9 +40,10 @@ Value = TypeVar("Value")
 
 
 class RegistryClient:
-    """`urls`: one URL, or several separated by commas. Raises `ConfigurationRefused` for bad URLs.
+    """Asks one registry. `urls`: one URL, or several separated by commas. Raises
+    `ConfigurationRefused` for bad URLs.
 
-    Every method raises `RegistryUnreachable` or `RegistryRefused`.
+    Every method raises `RegistryUnreachable` or `RegistryRefused` if its request fails.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """The Avro codec: encodes Arrow record batches into Avro datums, and decodes datums, for one schema
 at a time.
 
-Data flows through columns. Three paths do the work. If a path is not proven for some input, it
-passes that input on to the next path. All paths give the same answers (property tests compare
-them):
+The codec works on whole columns. It has three paths, and all paths give the same results (property
+tests compare them). If a path is not proven for some input, it passes that input on to the next
+path:
 
     pyruhvro   encodes flat records, in Rust (`fast_path`); this is the fastest path
     columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,

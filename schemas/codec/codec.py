@@ -1,4 +1,5 @@
-"""The codec of one schema: chooses the path that its batches take, and sets bad rows apart."""
+"""The codec of one schema: chooses the path that batches take (`pyruhvro`, `columns` or
+`fastavro`), and sets bad rows apart."""
 
 from __future__ import annotations
 

@@ -83,8 +83,8 @@ class Chunk:
 
 @dataclass(slots=True)
 class Cursor:
-    """One position per datum (or per item of datums); `bad` marks the datums that the columns path
-    has given up."""
+    """One position per datum (or per item of datums); `bad` marks the datums that are bad or have
+    to be read by themselves."""
 
     chunk: Chunk
     at: Ints

@@ -1,8 +1,8 @@
 """Counters of the codec: the path that each schema took, and the number of datums that each path
 processed.
 
-Paths: `pyruhvro` (encodes flat records), `columns` (any schema, numpy and Arrow), `fastavro`
-(single datums that neither of the other paths is proven for).
+Paths: `pyruhvro` encodes flat records; `columns` encodes and decodes any schema that has columns,
+with numpy and Arrow; `fastavro` decodes single datums for which `columns` is not proven.
 """
 
 from __future__ import annotations

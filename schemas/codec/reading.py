@@ -9,7 +9,7 @@ their own.
 
 A row is marked bad when its bytes are no datum, and also when they have a rare form that is left to
 `rows`: many more items or blocks than most rows have, or decimals with padding. `rows` decides
-whether each marked row is good after all, so this module refuses nothing for good.
+whether each marked row is good after all; this module itself refuses no row.
 """
 
 from __future__ import annotations

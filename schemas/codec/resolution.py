@@ -1,9 +1,10 @@
 """Schema resolution on columns: turns columns of the writer's schema into columns of the reader's.
 
-The rules are those of Avro 1.12, "Schema Resolution". Where these rules leave a choice:
+The rules are those of Avro 1.12, "Schema Resolution". Where these rules leave a choice, this module
+decides so:
 
-- In a reader's union, a branch of the same type comes before one that needs a promotion, as in Avro
-  Java: an int stays an int if the union has the branches float and int.
+- In a reader's union, a branch of the writer's type comes before a branch to which that type can be
+  promoted, as in Avro Java: an int stays an int if the union has the branches float and int.
 - Between two timestamps, two times of day or two decimals, the value is kept, not the bare number:
   a timestamp in milliseconds becomes the same moment in microseconds, and a decimal becomes the
   same value with another scale. A row whose value would not be kept exactly is set apart. Between
@@ -11,9 +12,9 @@ The rules are those of Avro 1.12, "Schema Resolution". Where these rules leave a
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)
-Schemas that cannot be resolved at all are refused when they are compiled. If only a branch of a
-writer's union cannot be resolved, the rows with that branch do not fit, as the specification
-demands.
+Schemas that cannot be resolved at all are refused when they are compiled. If some but not all
+branches of a writer's union cannot be resolved, the rows with these branches do not fit, as the
+specification demands.
 """
 
 from __future__ import annotations
@@ -237,8 +238,8 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
 
 
 def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
-    """Makes a step that has one step for each branch of the writer's union. The rows of a branch
-    that cannot be resolved do not fit."""
+    """Makes a step that resolves the rows of each branch of the writer's union by a step of that
+    branch. If a branch cannot be resolved, its rows do not fit."""
     members = branches_of(writer)
     steps = [_try(writer.branches[at], reader, path) for at in members]
     takes_null = reader.kind == "null" or _has_null(reader)

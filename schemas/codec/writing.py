@@ -208,8 +208,8 @@ def _map(avro: Map) -> Writer:
 
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
-    """For each row, one block with the row's items, and the end of the blocks. For a row without
-    items, only the end of the blocks."""
+    """For each row, one block with the row's items, and the zero that ends the blocks; for a row
+    without items, only this zero."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)
     begin = _numbers(counts[counts > 0])

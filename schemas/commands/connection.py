@@ -44,12 +44,13 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name. If no option names a registry, returns the registry that
-    the environment or the profile names. If neither of the two names a registry, returns the
-    registry in the file in /etc.
+    """The registry that --registry names, else the registry in the file of --config. Without these
+    options, returns the registry that the environment or the profile names. If neither of the two
+    names a registry, returns the registry in the file in /etc.
 
-    If the environment or the profile names a registry, the credentials come from the environment
-    and the profile; otherwise, they come from the file. Raises `ConfigurationRefused`.
+    If --config is not given, and the environment or the profile names a registry, the credentials
+    come from the environment and the profile. Otherwise, they come from the file. Raises
+    `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:

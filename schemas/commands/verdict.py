@@ -1,5 +1,5 @@
-"""Says whether a schema is compatible. If not, says why, and which schema would be compatible. The
-answers are for people and programs."""
+"""Says whether a schema is compatible. If not, says why, and which schema would be compatible. Each
+verdict has a text for people and a document for programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Verdict:
 
 
 def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> Verdict:
-    """The registry's answer. If the schema is not compatible, our own advice is added."""
+    """The registry's verdict on a schema. If the schema is not compatible, our own advice is
+    added."""
     found = client.compatible(asked.subject, asked.text, version, asked.takes)
     advice = None
     if not found.ok:

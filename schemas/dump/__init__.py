@@ -4,11 +4,11 @@ topic.
 Each line of the file is one record, `{"key": {...}, "value": {...}}`. The output of
 kafka-console-consumer for that topic (key, tab, value) and the topic itself can be read as well. So
 a dump can move between our registry and Confluent's, and keeps ids, versions, soft deletions,
-references, levels and modes. Source of the record formats: Confluent's schema-registry 8, package
-`storage`.
+references, levels and modes. The record formats are those of the package `storage` in Confluent's
+schema-registry 8.
 
-Pure modules: `records` (lines <-> records), `contents` (the state that the records describe),
-`restoring` (the steps that bring a registry to the state of a dump, or the reasons why a restore is
-refused). Modules with I/O: `registry` (reads a registry's contents, and carries out the steps in
-mode IMPORT), `topic` (reads and writes the topic's records).
+Modules without I/O: `records` (lines <-> records), `contents` (the state that the records
+describe), `restoring` (the steps that bring a registry to the state of a dump, or the reasons why a
+restore is refused). Modules with I/O: `registry` (reads a registry's contents, and carries out the
+steps in mode IMPORT), `topic` (reads and writes the topic's records).
 """

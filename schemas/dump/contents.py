@@ -85,7 +85,8 @@ def replay(records: Iterable[Record]) -> Contents:
 
 
 def records(contents: Contents) -> Iterator[Record]:
-    """The records that describe these contents; referenced versions come first."""
+    """The records that describe these contents; each version comes after the versions that it
+    references."""
     yield Record({"keytype": "NOOP", "magic": 0}, {"maxId": contents.highest_id})
     yield from _settings(contents, lambda subject: subject is None)
     for each in in_order(contents.versions.values()):
@@ -123,8 +124,8 @@ def only(contents: Contents, subjects: Iterable[str]) -> Contents:
 def _place(
     version: StoredVersion, known: Mapping[Key, StoredVersion], done: dict[Key, StoredVersion]
 ) -> None:
-    """Adds `version` to `done`. Before that, adds all versions that it references, directly or
-    through others. It does not recurse, because chains of references may be long."""
+    """Adds `version` to `done`. Before that, adds all versions that `version` references, directly
+    or through others. This function does not recurse, because chains of references may be long."""
     stack: list[tuple[StoredVersion, bool]] = [(version, False)]
     open_now: set[Key] = set()
     while stack:

@@ -1,6 +1,6 @@
 """Converts records of a `_schemas` topic to lines of text, and back.
 
-Key kinds, with the values they have:
+The kinds of keys (`keytype`), each with the key's other fields and what the value says:
 
     SCHEMA          subject, version      the version; null if it was deleted for ever
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset

@@ -94,8 +94,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to what it was before this restore. If the mode was IMPORT already, an
-    interrupted restore left the mode IMPORT behind. So the mode is reset instead."""
+    """Sets a mode back to what it was before this restore. A mode that was IMPORT already is reset
+    instead, because an interrupted restore left that mode behind."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)

@@ -1,5 +1,5 @@
 """Finds the steps that bring a registry to the state of a dump, or the conflicts that forbid a
-restore. Pure.
+restore. This module does no I/O.
 
 If an id or a version means another schema in the registry than in the dump, nothing at all is
 restored. Subjects and versions that only the registry has are kept. Restoring the same dump a
@@ -21,7 +21,8 @@ from skidway.schemas.dump.records import DumpRefused
 NAMED_MAX: Final = 5
 """A refusal names at most this many conflicts, and counts the others."""
 CONTEXT: Final = ":."
-"""The name of a subject in another context begins with these characters."""
+"""The name of a subject that is not in the registry's default context begins with these
+characters."""
 LEVEL: Final = "compatibilityLevel"
 
 
@@ -73,8 +74,8 @@ def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
 
 
 def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
-    """One sentence for each part of the contents that a registry with these schema types cannot
-    keep.
+    """One sentence for each part of the contents that a registry cannot keep. `types`: the types of
+    schemas that the registry accepts.
 
     A registry that only takes Avro is ours: it has one context, and no rules, tags or metadata.
     """

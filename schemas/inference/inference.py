@@ -1,4 +1,5 @@
-"""`infer`: makes a proposal and its figures from lines, in one pass. Has no I/O of its own."""
+"""Proposes an Avro schema for the lines of a log, with figures about these lines, in one pass. Has
+no I/O of its own."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ SAMPLE_LINES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FieldFound:
-    """A field of the proposal. `place`: its place, as in `order.lines[].price`, with the names that
-    the log uses."""
+    """A field of the proposed schema. `place`: the field's place, as in `order.lines[].price`, with
+    the names that the log uses."""
 
     place: str
     type: str
@@ -35,8 +36,8 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposal, which is made from the records that fit the format. `lines`: number of records
-    that were read; `fitting`: number of records that fit the format."""
+    """A proposed schema, made from those records of a log that fit the log's format. `lines`: the
+    number of records that were read. `fitting`: how many of these fit the format."""
 
     schema: dict[str, Any]
     format: Format
@@ -46,7 +47,7 @@ class Inference:
     """Number of lines that do not have the format, by reason."""
     fields: tuple[FieldFound, ...]
     left_out: int
-    """Number of values for which the proposal has no field, because the log has more than
+    """Number of values for which the schema has no field, because the log has more than
     `SHAPES_MAX` places, or because a name is too long or cannot be encoded."""
 
     @property
@@ -87,7 +88,7 @@ def infer(
 
 
 class _Count:
-    """Counts the lines that were read, and merges their shapes."""
+    """Counts the lines that were read, and merges their shapes (the types of their values)."""
 
     def __init__(self) -> None:
         self.shape, self.budget = Shape(is_root=True), Budget()

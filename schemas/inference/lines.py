@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 LINE_BYTES_MAX: Final = 1 << 20
-"""A line may have at most this many bytes, which is the agent's default. A longer line does not
-fit."""
+"""A line may have at most this many bytes, which is the agent's default. A longer line counts
+as one that does not fit the log's format."""
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:

@@ -1,5 +1,5 @@
-"""Turns a shape into an Avro schema that accepts the lines which were read, and as little else as
-possible."""
+"""Turns a shape (the merged types of a log's values) into an Avro schema. The schema accepts the
+lines that were read, and as little else as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 
 
 class Proposal:
-    """Makes one schema; owns the names of its records.
+    """Makes one schema, and owns the names of the schema's records.
 
     `typed`: whether the log's format gives values their types. If not, all values are texts, and a
     field with several types becomes a string.
@@ -25,7 +25,7 @@ class Proposal:
         self._namespace = namespace
 
     def of(self, shape: Shape, lines: int) -> dict[str, Any]:
-        """The schema of a log of `lines` lines: a record."""
+        """The schema for a log of `lines` lines; it is always a record."""
         made = self._record(shape, self._root, lines, top=True)
         return made if self._namespace is None else {**made, "namespace": self._namespace}
 
@@ -53,8 +53,9 @@ class Proposal:
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """The Avro type of a shape. `instants`: whether times may become instants at this place.
-        The agent's json parser turns text into instants only in the top fields of a line."""
+        """The Avro type of a shape. `instants`: whether times at this place may become
+        instants (timestamp types). The agent's json parser turns text into instants only in the top
+        fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]

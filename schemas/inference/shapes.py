@@ -131,7 +131,8 @@ class Shape:
 def kind_of(value: Any) -> str:
     """The type of a JSON value; `double` for a whole number that is no long.
 
-    Never `int`: Avro encodes int and long in the same bytes, and counters outgrow an int.
+    The type is never `int`: Avro encodes int and long in the same bytes, and counters outgrow an
+    int.
     """
     if value is None:
         return "null"

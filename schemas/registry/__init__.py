@@ -1,6 +1,6 @@
 """The schema registry: Confluent's REST API on a log in ZooKeeper.
 
-A schema's id is in every record for ever, so one rule comes before all others: an id means one
+Every record carries its schema's id for ever, so one rule comes before all others: an id means one
 schema, whatever crashes. A log that every registry sees in the same order keeps this rule:
 
     /skidway/schemas/log/0000000001   {"change": "VERSION", "subject": "t-value", "version": 1,

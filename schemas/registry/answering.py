@@ -20,7 +20,7 @@ class Registry(Protocol):
     """An object that answers requests: the store, or the store's memory."""
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """The answer. Raises refusals."""
+        """Returns the answer to `question`. Raises refusals."""
 
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
@@ -40,7 +40,7 @@ class Memory:
         self._ask = ask
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """The answer from the entries that were read so far."""
+        """Answers `question` from those entries of the log that were read so far."""
         answer: Answer = self._ask(question)
         return answer
 

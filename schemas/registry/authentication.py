@@ -17,8 +17,8 @@ from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64
-"""At most this many passwords are checked or wait for their check, because a client that guesses
-many passwords must not keep others waiting for long."""
+"""At most this many passwords at once are being checked or wait for their check, because a client
+that guesses many passwords must not keep other clients waiting for long."""
 HEADER_BYTES_MAX: Final = 4096
 
 _refused = Counter(
@@ -27,7 +27,7 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Lets through requests with a user's password; answers 401 to all others."""
+    """Lets requests with a user's password through, and answers 401 to all others."""
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app

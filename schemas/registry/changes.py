@@ -18,8 +18,8 @@ from skidway.schemas.registry.kept import Reference
 from skidway.schemas.registry.modes import Mode
 
 ENTRY_BYTES_MAX: Final = 1_000_000
-"""ZooKeeper refuses requests of 1 MiB (jute.maxbuffer); the path and the header of a request need a
-part of this size."""
+"""An entry has at most this many bytes. ZooKeeper refuses requests of 1 MiB (jute.maxbuffer), and a
+request has a path and a header beside the entry."""
 
 
 class EntryTooLarge(Exception):
@@ -58,8 +58,8 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A level was set for a subject, or, with subject None, for all subjects without a level of
-    their own. Level None means that the level was reset."""
+    """A compatibility level was set for a subject, or, with subject None, for all subjects without
+    a level of their own. Level None means that the level was reset."""
 
     subject: str | None
     level: Level | None

@@ -35,7 +35,8 @@ Identity = tuple[str, tuple[Reference, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """A schema under its id. `needs`: the schemas that its references mean, in the same order."""
+    """A schema under its id. `needs`: for each of `references`, in order, the schema that the
+    reference means."""
 
     id: int
     text: str

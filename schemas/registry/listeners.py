@@ -52,8 +52,8 @@ class Listener:
         try:
             made = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
             # Accepted sockets inherit TCP_NODELAY; asyncio sets it only on sockets that asyncio
-            # made itself. Without TCP_NODELAY, every answer on a kept connection waits 40 ms for
-            # the client's acknowledgement.
+            # made itself. Without TCP_NODELAY, every answer on a connection that stays open waits
+            # 40 ms for the client's acknowledgement.
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             raise ports.cannot_listen(self.host, self.port, "listeners", error) from error

@@ -15,7 +15,7 @@ from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
 """The texts whose types are cached have at most this many characters together. The types take about
-twenty times as much memory."""
+twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
 """A schema may reference at most this many schemas, directly and through others."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
@@ -37,13 +37,14 @@ class Parsed:
         return canonical(self.avro, self.known, normalize=normalize)
 
     def inlined(self) -> str:
-        """The same schema as a text without references, which declares all types that it uses."""
+        """The same schema as one text without references. The text declares all types that it
+        uses."""
         return canonical(self.avro)
 
 
 class ParsedSchemas:
-    """A cache of parsed schemas, safe to use from several threads. It drops the least recently used
-    schema first."""
+    """A cache of parsed schemas, safe to use from several threads. When it is full, it drops the
+    least recently used schema."""
 
     def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
         self._max = characters_max

@@ -110,7 +110,7 @@ class Users:
 
     def remember(self, name: str, password: str) -> bool:
         """Whether an earlier check found this password right, and the password is still remembered.
-        Fast."""
+        This takes little time."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()
@@ -120,7 +120,7 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Whether this password is right. Slow, and equally slow for a name that is unknown."""
+        """Whether this password is right. This takes long, and equally long for an unknown name."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

@@ -1,8 +1,8 @@
 """Everything that the registry refuses, with the status and code that Confluent's clients expect.
 
-Codes: Confluent's REST API reference. A final refusal never has a status 5xx, because clients would
-retry the request for seconds. The messages are our own, except where clients are known to read
-Confluent's messages.
+The codes are those of Confluent's REST API reference. A refusal that a retry cannot change never
+has a status 5xx, because clients would retry the request for seconds. The messages are our own,
+except where clients are known to read Confluent's messages.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
 
 
 def malformed(why: str) -> Refusal:
-    """A request body that is not what the API takes."""
+    """A request whose path, query or body is not what the API takes."""
     return Refusal(400, 400, why)
 
 

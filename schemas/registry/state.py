@@ -107,7 +107,8 @@ class RegistryState:
         return self._kept.get(schema_id)
 
     def schema(self, schema_id: int) -> Kept:
-        """The schema of an id that some version uses, even a softly deleted one."""
+        """The schema of an id that a version uses, even if that version is softly deleted. Raises
+        `NotFound` if no version uses the id."""
         if not self._uses.get(schema_id):
             raise schema_not_found(schema_id)
         return self._kept[schema_id]
@@ -121,7 +122,8 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions that have this id, in order."""
+        """The pairs of subject and version that have this id, sorted. `deleted`: whether to include
+        deleted versions."""
         self.schema(schema_id)
         return sorted(
             (name, version)

@@ -1,9 +1,10 @@
 """Keeps the state in memory, follows the log, and is the only way to change the state.
 
-Threads: kazoo's threads only wake the follower. The follower and the writers read the log, one at a
-time (`_log_lock`), and only they change the state. Any thread may read the state under
-`_state_lock`, which no thread holds while it waits for the network. A decision is made under
-`_log_lock` alone, so the state cannot change meanwhile, and readers need not wait.
+Threads: kazoo's threads only wake the follower, which is the thread that reads new entries. The
+follower and the writers read the log, one at a time (`_log_lock`), and only they change the state.
+Any thread may read the state under `_state_lock`, which no thread holds while it waits for the
+network. A decision is made under `_log_lock` alone, so the state cannot change meanwhile, and
+readers need not wait.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class Store:
 
     @property
     def memory(self) -> Memory:
-        """A registry that answers from memory alone, without waiting."""
+        """An object that answers requests from memory alone, without waiting."""
         return Memory(self._ask)
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:

@@ -84,7 +84,7 @@ class ZookeeperLog:
 
 
 def _nobody() -> None:
-    """The `wake` before the first call of `watch`: it does nothing."""
+    """Stands in for `wake` before the first call of `watch`, and does nothing."""
 
 
 def _answer(pending: Any) -> Any:

@@ -7,8 +7,8 @@ three modules read environment variables: `skidway.java` (SKIDWAY_JAVA and JAVA_
 `skidway.systemd` (NOTIFY_SOCKET), and `profile` (used by the commands that send requests to a
 cluster).
 
-Reading order: commands (dispatch, exit status), profile (the addresses of the user's cluster),
-options, moments, plan and output (shared by nouns), then one module per noun.
+The modules in reading order: commands (dispatch, exit status), profile (the addresses of the user's
+cluster), options, moments, plan and output (shared by nouns), then one module per noun.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""From argv to an exit status: finds the noun's entry point, imports only its module, runs it."""
+"""Turns argv into an exit status: finds the entry point of the noun, imports only this noun's
+module, and runs the command.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +121,8 @@ def _flush_output() -> None:
 
 
 def _forget_output() -> None:
-    """Drops the output after its reader (head, less) has ended. This is no error, but Python's
-    flush at exit would fail."""
+    """Drops the output after its reader (head, less) has ended. A reader that ends is no error, but
+    Python's flush at exit would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -153,7 +153,8 @@ class GroupRegistry:
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
         """Removes the owner node if it names this reader, because a claim without an answer may
         have created the node."""
-        self._transact(guard, [])  # after this write, an unanswered claim can no longer happen
+        # ZooKeeper keeps the order of requests: no earlier claim takes effect after this one.
+        self._transact(guard, [])
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
             self.release(guard, tp, None)

@@ -1,9 +1,8 @@
-"""Slices and marks: a load gives the rows and marks of the sequential rule, no matter how the
-partition is cut into slices and loads, and no matter which lines are sent again.
+"""Slices and marks: however a partition is cut into slices and loads, and whichever lines are sent
+again, the rows and marks are those that the rule of docs/delivery.md, section 5, gives.
 
 The real code runs: slices on record batches in memory, the joiner, side files. The test compares
-the outcome of this code with the outcome of the rule itself (docs/delivery.md, section 5), applied
-record by record.
+its outcome with that of a function that applies the rule to one record after the other.
 """
 
 from __future__ import annotations

@@ -297,8 +297,8 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
     """Deleting an imported schema that references its own version gets 42206, as in Confluent's
-    registry: a reference names a version. It does not matter which schema the version had when the
-    reference was made."""
+    registry. A reference names a subject and a version, not a schema. So it makes no difference
+    that the version had another schema when the reference was made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

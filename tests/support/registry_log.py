@@ -20,7 +20,7 @@ class MemoryLog:
     """The connection of one registry to the log. lose: how each of the next creations fails.
 
     "before": the request never arrives. "after": the request arrives, and its answer is lost.
-    "twice": the entry is created, but the answer says that another one had the number.
+    "twice": the entry is created, but the answer is that the number was taken before.
     meanwhile: functions that are called before the next creation. In these functions a test does
     what another registry would do.
     """

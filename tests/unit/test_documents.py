@@ -37,7 +37,7 @@ COMING = {"audit sample"}
 """Commands that docs/open.md announces."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
-"""Extras that bring nothing of their own to a host."""
+"""Extras of pyproject.toml that give a production host no program."""
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}

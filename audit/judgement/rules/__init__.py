@@ -1,10 +1,11 @@
 """The rules of a bucket's verdict, one module each. Pure.
 
-Each rule yields its findings on one agent's part of a bucket, from the facts of the topic:
+Each rule yields its findings on one agent's part of a bucket (a minute of event time). All rules
+take their facts from topic_facts:
 
     topic_facts     the evidence of one topic, and what is expected there
     sender_numbers  numbers without holes, and chains without gaps
-    epochs          lines between an agent's old epoch and its new one
+    epochs          buckets that are in doubt because an agent began a new epoch
     doublings       lines that two agents may both have delivered
     losses          lines that an agent declared lost
     seals           whether the agent has sealed the bucket

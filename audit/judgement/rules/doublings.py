@@ -1,9 +1,10 @@
 """Doublings: finds the buckets that may hold lines which an agent delivered a second time, after
 another agent had delivered them. Pure.
 
-Announcements show which agents may have read the same bytes, and during which time (rereading). An
-agent that read the bytes again may have counted their lines a second time. The numbers of its own
-deltas show in which buckets such lines may be, whatever event times the lines have:
+Announcements show which agents may have read the same bytes, and during which time (see the module
+rereading). An agent that read the bytes again may have counted their lines a second time. The
+numbers of its own deltas (messages with counts) show in which buckets such lines may be, whatever
+event times the lines have:
 
     numbers     ----[ L ]----------------------------[ S ]-------------->
                      at   deltas that may count lines    deltas after S count none:
@@ -15,9 +16,10 @@ deltas show in which buckets such lines may be, whatever event times the lines h
         all bytes that were in the files by then are delivered and counted in deltas. Among these
         bytes are all bytes that the other agent had read
 
-A bucket that no delta between L's `at` and S touched holds no such line. As long as there is no S,
-every later delta may hold such lines; so while both agents are heard, no bucket is free of doubt.
-If the agent set bytes apart before a seal, the seal does not vouch that these bytes were read,
+L's `at` is the number of the agent's last delta when it noted L. A bucket that no delta between L's
+`at` and S touched holds no such line. As long as there is no S, every later delta may hold such
+lines; so while both agents are heard, no bucket is free of doubt. If the agent set bytes apart
+(declared them lost or uncertain) before a seal, the seal does not vouch that these bytes were read,
 because they may be read later. So this seal is no S.
 
 Messages of two agents are put in order by their times, which the clock of the agents' host gave. If

@@ -1,4 +1,4 @@
-"""Epochs: finds buckets with lines between an agent's old epoch and its new one. Pure.
+"""Epochs: finds the buckets that are in doubt because an agent began a new epoch. Pure.
 
 An agent begins a new epoch if its state is an older copy. Lines that the old epoch delivered after
 that copy was made, and lines that the new epoch delivered before its first seal, may count twice or
@@ -19,7 +19,7 @@ from skidway.audit.judgement.verdict import Finding, Status
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent, for each two consecutive epochs of the agent."""
+    """Findings on one agent, for each pair of consecutive epochs of the agent."""
     epochs = facts.epochs.get(agent, [])
     if epochs and epochs[0].epoch > 1:  # earlier epochs left no trace
         epochs = [epochs[0]._replace(epoch=0), *epochs]

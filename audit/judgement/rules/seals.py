@@ -1,4 +1,5 @@
-"""Seals: whether an agent has sealed a bucket, and how long the audit waits for that. Pure."""
+"""Seals: whether an agent has sealed a bucket, and how long the audit waits for that. A seal is an
+agent's word that all lines up to a time are counted. Pure."""
 
 from __future__ import annotations
 

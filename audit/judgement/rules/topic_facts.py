@@ -23,14 +23,18 @@ Tallies = dict[SenderKey, Tally]
 class TopicFacts:
     """The facts of one source topic, for all of its buckets.
 
-    tiers: the tiers in which the topic's records must be counted. now_ms: the present, see
-    clocks.present_ms. ahead_ms: how far event times can be ahead: the largest of the agents' bounds
-    and the policy's bound. topic: the topic's evidence. related: the topic's evidence, and for a
-    topic of rejects also the evidence of the topic whose lines were rejected. expectation: the
-    agents that must have sealed the topic. places: the places that count the topic, with their
-    senders, retired ones included. needed: tiers in which a place that is not retired may still
-    have to take the topic. epochs: the epochs of each agent, oldest first. seals: the usable seals
-    of each agent, oldest first.
+    tiers: the tiers in which the topic's records must be counted.
+    now_ms: the present, see clocks.present_ms.
+    ahead_ms: how far event times can be ahead of our clock; the largest of the agents' bounds and
+        the policy's bound.
+    topic: the topic's evidence.
+    related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
+        lines were rejected.
+    expectation: the agents that must have sealed the topic.
+    places: the places that count the topic, with their senders, retired places included.
+    needed: see counting_places.needed_still.
+    epochs: the epochs of each agent, oldest first.
+    seals: the usable seals of each agent, oldest first.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:

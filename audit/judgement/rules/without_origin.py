@@ -1,5 +1,5 @@
-"""Records without origin: no agent seals them, so the counter that counts them first must have been
-heard. Pure."""
+"""Records without origin, which no agent sent: no agent seals them, so the counter that counts them
+first must have been heard. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on records without origin. agent: NO_AGENT. If tier agent is not expected, `agent`
-    can be any agent, because then there are counts, but no seals."""
+    """Findings on records without origin. agent: NO_AGENT, or any agent if tier agent is not
+    expected, because an agent's records then have counts, but no seals."""
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)

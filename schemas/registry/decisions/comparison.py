@@ -1,4 +1,4 @@
-"""Compares a schema with the subject's earlier versions. Deleted versions are left out."""
+"""Compares a schema with the earlier versions of its subject. Deleted versions are left out."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Comparison:
 
 
 def with_all(state: RegistryState, subject: str) -> Comparison:
-    """The comparison for a registration: with the versions that the level demands."""
+    """The comparison for a registration, with all versions that the subject's level demands."""
     return _comparison(state, subject, state.live(subject))
 
 
@@ -69,8 +69,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """The comparison with that version. Even if the subject is unknown, the `NotFound` that is
-    raised is the one for an unknown version."""
+    """The comparison with that version. Raises the `NotFound` for an unknown version, even if the
+    subject is unknown, too."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

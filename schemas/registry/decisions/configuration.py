@@ -87,8 +87,9 @@ def set_mode(
 ) -> Decision:
     """Sets a mode; the answer repeats the mode.
 
-    Without `force`, IMPORT and FORWARD are allowed only if no schema is live. Imported schemas
-    bring their ids, and live schemas could already have these ids.
+    Without `force`, IMPORT and FORWARD are allowed only if the subject has no live version, that
+    is, at most deleted ones; with subject None, only if no subject has a live version. Imported
+    schemas bring their ids, and the schemas of live versions could already have these ids.
     """
     asked = body.get("mode")
     try:

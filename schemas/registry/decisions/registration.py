@@ -1,7 +1,7 @@
 """Decisions about new versions, imported versions and lookups.
 
 The order of checks is Confluent's: if the subject already has the schema, the answer comes before
-any check, also in mode READONLY. Then mode, id and compatibility are checked. An import is not
+any check, also in mode READONLY. Otherwise mode, id and compatibility are checked. An import is not
 compared with earlier versions.
 """
 
@@ -27,8 +27,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
-    """The subject's `Version` that has the schema. If no version has the schema, makes a new
-    one."""
+    """Answers with the subject's `Version` that has the schema. If no version has the schema, the
+    decision makes a new one."""
     check_subject(subject)
     known = already_there(state, subject, schema)
     if known is not None:

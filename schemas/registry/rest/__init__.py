@@ -10,7 +10,7 @@ Stock clients need the following things. The documentation lacks them, or they a
   below 1 means no limit; `-1` is also a name for the latest version
 - answers have only the documented keys, because strict clients fail on other keys. A client that
   sends `Confluent-Accept-Unknown-Properties: true` gets guids as well
-- GET of a level says `compatibilityLevel`, PUT says `compatibility`
+- the answer to GET of a level has the key `compatibilityLevel`, the answer to PUT `compatibility`
 
 A request is answered from memory if possible. Only a request that needs the log goes to the threads
 that may wait for ZooKeeper, so a ZooKeeper that hangs delays no reads from memory.

@@ -52,13 +52,13 @@ def of_status(status: int) -> Response:
 
 
 async def on_http_error(request: Request, raised: Exception) -> Response:
-    """Starlette's handler for a request whose path or method has no route."""
+    """Starlette calls this for a request whose path or method has no route."""
     status = raised.status_code if isinstance(raised, HTTPException) else 500
     return _as_accepted(of_status(status), request)
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette's handler for our own errors. A refusal is sent as the answer. Any other error is
+    """Starlette calls this for our own errors. A refusal is sent as the answer. Any other error is
     logged and answered with 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)

@@ -35,8 +35,8 @@ REQUESTS_MAX: Final = 500
 again."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 32
-"""Threads for writes and refreshes: one of them talks with ZooKeeper, and the others wait for that
-one."""
+"""Threads for requests that write to the log or read new entries from it. One of them at a time
+talks with ZooKeeper, and the others wait for that one."""
 
 _requests = Counter("skidway_schemas_requests", "Requests answered.", ["method", "route", "status"])
 _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
@@ -103,7 +103,7 @@ class _Threads:
         self._log = ThreadPoolExecutor(LOG_THREADS, "registry-log")
 
     async def answer(self, route: Answering, call: Call) -> Any:
-        """The answer of the route. Raises refusals."""
+        """Returns the route's answer to the call. Raises refusals."""
         if not route.waits:
             try:
                 return await _on(self._memory, route, self._remembered, call)

@@ -63,7 +63,8 @@ class Call:
 
     @property
     def version(self) -> int | None:
-        """The version in the path; None for the latest. Raises the refusal with code 42202."""
+        """The version in the path; None for the latest. Raises the refusal with code 42202 for a
+        text that is no version."""
         text = self.names["version"]
         if text in ("latest", "-1"):
             return None

@@ -34,7 +34,8 @@ def check_headers(method: str, headers: Mapping[str, str]) -> None:
 
 
 def produced(accept: str | None) -> str:
-    """The media type of the answer. Raises the refusal with status 406."""
+    """The media type of the answer. Raises the refusal with status 406 if the client accepts no
+    type that we have."""
     if accept is None or not accept.strip():
         return CONTENT_TYPE
     ranges = [_media_range(each) for each in accept.lower().split(",")[:RANGES_MAX]]

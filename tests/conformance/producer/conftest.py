@@ -11,6 +11,6 @@ __all__ = ["own_broker", "skidway_broker"]
 
 @pytest.fixture(params=["apache", "skidway"])
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """The address of one of the two brokers."""
+    """The address of the broker that the test uses: Apache Kafka's, or ours."""
     name = "apache_kafka" if request.param == "apache" else "skidway_broker"
     return str(request.getfixturevalue(name).address)

@@ -1,5 +1,5 @@
-"""Mutants of the client: the order of produced batches, fetching, partition leaders, and records as
-bytes."""
+"""Mutants of the client: fetching, finding the leaders of partitions, encoding of records, and the
+order of batches that are produced."""
 
 from mutants.mutant import Mutant
 

@@ -54,9 +54,9 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 
 def test_a_group_with_members_is_kept() -> None:
-    """Offsets of a group with members are kept. If the members are registered in ZooKeeper, nothing
-    more is needed. If the group's record has members, the group is loaded first, to see whether
-    they are still alive."""
+    """Offsets of a group with members are kept. Members that are registered in ZooKeeper are alive.
+    If only the group's record has members, the group is loaded, and then it turns out whether they
+    are alive."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",

@@ -332,8 +332,8 @@ def test_machines_made_from_one_image_do_not_share_its_files() -> None:
 
 
 def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
-    """A store of the previous version compares first bytes alone until files are announced
-    again."""
+    """A store that the previous version of the program wrote has no births of files. Until the
+    files are announced again, only their first bytes are compared."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
     ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
