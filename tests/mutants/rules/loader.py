@@ -81,6 +81,16 @@ MUTANTS = (
         ("tests/unit/loader/runs/test_rewriting.py::test_another_load_during_the_conversion",),
     ),
     Mutant(
+        "rows of a new schema do not wait until older files have its columns",
+        "loader/runs/topic_run.py",
+        "            if self._convert(attempt.schema()):\n",
+        "            if False:\n",
+        (
+            "tests/unit/loader/runs/test_rewriting.py::"
+            "test_files_get_the_columns_of_a_new_schema_before_its_first_row",
+        ),
+    ),
+    Mutant(
         "an alias is no reason to rewrite",
         "loader/rewriting/alike.py",
         " or not known.keys().isdisjoint(each.aliases):\n",
