@@ -2,6 +2,8 @@
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
 
+The modules; after the colon stands the peer of the benchmark, or each of its peers:
+
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes
     measure       rounds in turn, medians, ratios, CSV and Markdown
@@ -26,12 +28,13 @@
     idle          20,000 files that no program writes to: rsyslog
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
-    tools         each system's own producer, the Java consumer on both, a read from a cold cache
+    tools         each system's own producer, the Java consumer on both brokers, a read from a cold
+                  page cache: Apache Kafka 4.1
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
-    paper/        the paper's experiment again: Apache Kafka 4.1, RabbitMQ, ActiveMQ; only when
-                  named (`make bench-paper`), because it installs the last two
+    paper/        the experiment of the Kafka paper again: Apache Kafka 4.1, RabbitMQ,
+                  ActiveMQ; only when named (`make bench-paper`), because it installs the last two
 
 No benchmark asserts a figure; docs/performance.md has the figures of the last run. With
 BENCH_QUICK=1 benchmarks are trials that take seconds and write no results.

@@ -1,9 +1,11 @@
-"""A file of log lines into a broker: our agent (raw, and parsed into six fields) beside rsyslog.
+"""Sends a file of log lines to a broker: our agent (raw, and parsed into six fields) beside
+rsyslog.
 
-Both read the same file and write to one partition of the same Skidway broker, with
+Agent and rsyslog read the same file and write to one partition of the same Skidway broker, with
 acknowledgements; rsyslog does not parse lines. The CPU seconds of a side are those of its program
 (agent or rsyslog), including the program's start; they are read from /proc when the last line has
-arrived. Intents, checkpoints and counts of the agent are on, as always.
+arrived. The agent also does all its usual work besides: it records what it is about to send (its
+intents) and how far it has read (its checkpoints), and sends the counts for the audit.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ def run() -> Table:
 
 
 def write_lines(path: Path, count: int) -> None:
-    """HDFS-like lines of 144 bytes."""
+    """Writes `count` lines of 144 bytes each, which are similar to the log lines of HDFS."""
     with path.open("w") as out:
         for i in range(count):
             head = (
@@ -102,7 +104,7 @@ def registry(folder: Path, zookeeper: str) -> Iterator[str]:
 
 
 def agent(folder: Path, address: str, schemas: str, log: Path, parser: str) -> float:
-    """Lines per CPU second of `skidway agent run`, with a new state for each run."""
+    """Lines per CPU second of `skidway agent run`, with a new state directory for each run."""
     topic = f"bench-{parser}-{time.time_ns()}"
     create(address, topic)
     state, metrics = folder / f"state-{topic}", free_port()

@@ -71,7 +71,8 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def sites() -> Iterator[tuple[Site, Site, Site]]:
-    """A cluster of one, a cluster of two, and Apache Kafka; only one is under load at a time."""
+    """Runs a Skidway cluster of one broker, one of two brokers, and Apache Kafka. Only one of the
+    three is under load at a time."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name, contextlib.ExitStack() as up:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -102,7 +103,7 @@ def live(address: str) -> int:
 
 
 def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
-    """One run into a new topic, which is deleted afterwards."""
+    """The figures of one run into a new topic, which is deleted afterwards."""
     topic = f"brokers-{time.time_ns()}"
     create(site.address, topic, PARTITIONS)
     warm_memory(WARM_BYTES)
@@ -132,7 +133,7 @@ def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
 
 
 def arrived(address: str, topic: str) -> int:
-    """The number of messages in all partitions of a topic. The producers used acks 1, so every
+    """The number of messages in all partitions of a topic. The load uses acks 1, so every
     acknowledged message is already in the topic."""
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     with Client(address) as client:

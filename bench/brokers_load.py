@@ -22,9 +22,9 @@ from skidway.kafka.client import Client
 PARTITIONS = 4
 CONNECTIONS_A_PARTITION = 2
 BLOCK = 16
-"""Requests that are sent with one call."""
+"""The number of requests that one call sends."""
 BLOCKS = 4
-"""Blocks in flight on each connection."""
+"""The number of blocks in flight on each connection."""
 PATIENCE_S = 30.0
 
 

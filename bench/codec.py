@@ -1,20 +1,24 @@
 """Arrow columns to Avro datums and back, records per second of one core, beside fastavro and avro.
 
-Every side does the same job in one process on one thread: it encodes a record batch of `ROWS` rows
-to an array of datums, and decodes the array again. Ours is `skidway.schemas.codec.Codec`, with all
-of its checks. The peers are the fastest simple code that these libraries allow:
+Every side (our codec, fastavro, avro) does the same job in one process on one thread: it encodes a
+record batch of `ROWS` rows to an array of datums, and decodes the array again. Ours is
+`skidway.schemas.codec.Codec`, with all of its checks. The peers are the fastest simple code that
+these libraries allow:
 
     fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
                decode: schemaless_reader per datum, then the rows to a batch of the same types
-    avro       Apache's own library in pure Python: DatumWriter and DatumReader per row, with the
-               same code around them
+    avro       Apache's own library in pure Python: DatumWriter and DatumReader per row; the other
+               code is the same as for fastavro
 
-All sides give the same bytes and the same columns (asserted before the measurement). No shape has
-dates or times, because the peers would spend most of their time on Python objects for them. Our
-codec checks everything; the peers make only their built-in checks. `narrow`, `wide` and `nullable`
-are flat and encoded on the path `pyruhvro`; the other shapes, and all decoding, take the path
-`columns`. The last row of the table is the slow path, for datums that cannot be decoded in whole
-columns. Most of these datums are bad. Seconds are CPU seconds.
+All sides give the same bytes and the same columns (asserted before the measurement). The
+measurement uses several shapes, each a schema with a batch of its records. No shape has dates or
+times, because the peers would spend most of their time on Python objects for them. Our codec checks
+everything; the peers make only their built-in checks. The shapes `narrow`, `wide` and `nullable`
+are flat, so our codec encodes them with the Rust library pyruhvro (the path `pyruhvro`). It encodes
+the other shapes, and decodes every shape, in whole columns with numpy and Arrow (the path
+`columns`). The last row of the table measures our slow path, which decodes one datum at a time. The
+codec takes this path for datums that it cannot decode in whole columns. Most of these datums are
+bad. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +46,8 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro: fewer than for the others, because avro is a hundred times slower."""
+"""Rows for Apache's avro: fewer than for the other two sides, because avro is a hundred times
+slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -70,8 +75,8 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """The speed for datums that cannot be decoded in whole columns: each datum is decoded, encoded
-    and compared."""
+    """The speed of the path for datums that cannot be decoded in whole columns: this path decodes
+    each datum, encodes it again and compares the bytes."""
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)
@@ -87,7 +92,7 @@ def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
 def encoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """Records per CPU second of one round, by side."""
+    """For each side, a function that encodes and returns the records per CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     few = batch.slice(0, AVRO_ROWS)
@@ -103,7 +108,7 @@ def encoders(
 def decoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """Records per CPU second of one round, by side."""
+    """For each side, a function that decodes and returns the records per CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     arrow, few = codec.arrow_schema, datums.slice(0, AVRO_ROWS)

@@ -1,4 +1,5 @@
-"""Reads 200-byte messages from both brokers with confluent-kafka, kcat and our columnar fetcher."""
+"""Reads 200-byte messages: from our broker and from Apache Kafka with confluent-kafka and kcat, and
+from our broker with our fetcher, which decodes batches into columns."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def stock(address: str, topic: str) -> float:
 
     About `fetch.queue.backoff.ms`: by default librdkafka stops fetching for a whole second whenever
     64 MB wait for the application. The faster the broker, the more often librdkafka would stop, and
-    the figure would mainly show how many of these seconds fell into the run.
+    the figure would mainly show how many of these pauses fell into the run.
     """
     consumer = Consumer(
         {

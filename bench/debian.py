@@ -14,7 +14,8 @@ status 101 forbids the start."""
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
-    """The path of a command. If it is missing and we are root, its packages are installed.
+    """The path of a command. If the command is missing and we are root, this function installs
+    `packages` first.
 
     Raises SkidwayError, which says why the command is needed and what to install.
     """

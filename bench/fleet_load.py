@@ -6,8 +6,8 @@
 `load` is an open loop: each request is sent at a planned time, whether or not earlier requests were
 answered, and its latency counts from this time. So a broker that stalls does not get fewer requests
 (this avoids coordinated omission). In `storm` all clients connect at once: each client tries to
-connect until the broker listens, asks for versions and metadata, and produces one record. Each
-command prints one JSON object.
+connect until the broker listens, asks for versions and metadata, and produces one record. Each of
+the two commands prints one JSON object.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def framed(key: ApiKey, version: int, request: Request) -> bytes:
 
 
 def produce_frame(topic: str, partition: int, records: int) -> bytes:
-    """A Produce request with acks 1 and this number of records of 200 bytes."""
+    """A Produce request with acks 1 and `records` records of 200 bytes."""
     now = np.full(records, int(time.time() * 1000), np.int64)
     values = pa.array([b"x" * RECORD_BYTES] * records, pa.binary())
     batch = bytes(seal(encode_records(values, now)))
@@ -73,8 +73,8 @@ def produce_frame(topic: str, partition: int, records: int) -> bytes:
 
 
 def error_position(topic: str) -> int:
-    """The position of the only partition's error code in an answer, counted from the length
-    field."""
+    """The position of the error code in the answer to a request of `produce_frame`, which has only
+    one partition. The position counts from the start of the answer's length field."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 
 
@@ -135,7 +135,8 @@ class OpenLoop:
         self._begin = 0.0
 
     def run(self, rate: float, seconds: float) -> dict[str, float]:
-        """Latencies in milliseconds, and the number of answered requests per second."""
+        """The quantiles of the latencies in milliseconds, and the number of answered requests per
+        second."""
         total = int(rate * seconds)
         self._begin = time.perf_counter()
         while len(self._latencies) < total:

@@ -40,7 +40,7 @@ Figures = dict[str, float]
 
 
 def run(brokers: Brokers) -> SidesTable:
-    """Measures both brokers in turn, with few and with many partitions per group."""
+    """Measures our broker and Apache Kafka in turn, with few and with many partitions per group."""
     table = SidesTable(
         f"groups: {GROUPS:,} groups that commit once a second, over {SECONDS} s",
         tuple(NAMES.values()),
@@ -101,7 +101,8 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 
 
 def coordinator_port(address: str, topic: str) -> int:
-    """The port, on loopback, of the coordinator of all groups. The coordinator is the only broker.
+    """The port on loopback at which the coordinator of all groups listens; the coordinator is the
+    cluster's only broker.
 
     A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
     after this request.

@@ -3,7 +3,7 @@
 Compares our agent with rsyslog's imfile (inotify), one after the other in one run, both with
 default settings. Before its measurement each side has delivered every line and has been idle for a
 while. CPU is the process's CPU time over half a minute, in percent of one core, read from /proc.
-imfile keeps every file open, so it watches only as many files as a process on this machine may
+imfile keeps every file open, so rsyslog gets only as many files as a process on this machine may
 open.
 """
 
@@ -89,7 +89,7 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog's imfile -> omkafka with these files."""
+    """Measures rsyslog's imfile -> omkafka with the files in the folder `fewer`."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic

@@ -1,8 +1,8 @@
 """From `produce` to `consume` at a steady rate: one librdkafka producer, one consumer.
 
 Each message contains the time at which it was due. The loop is open: if a broker stalls, the
-waiting time of all messages counts (this avoids coordinated omission). Figures are milliseconds:
-the ratio is our figure over the peer's, and less is better.
+waiting time of all messages counts (this avoids coordinated omission). Figures are in milliseconds.
+The ratio is our figure over that of the peer, Apache Kafka, so less is better.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures both brokers in turn at each rate."""
+    """Measures our broker and Apache Kafka in turn in each case (a rate and acks)."""
     table = Table("latency: 200 bytes from produce to consume, one partition, linger 0")
     for rate, acks in CASES:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
@@ -43,7 +43,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, rate: int, acks: str) -> dict[str, float]:
-    """Quantiles of one run."""
+    """The quantiles of the latencies of one run, in ms."""
     topic, count = f"latency-{time.time_ns()}", rate * SECONDS
     create(address, topic)
     latencies: list[float] = []

@@ -1,9 +1,10 @@
 """librdkafka's producer, without a call from Python for each message.
 
 confluent-kafka needs one call for each message; in batches of 50 this call costs more than the work
-of either broker for the message, so the figure would measure Python. librdkafka's own
-`rd_kafka_produce_batch` takes an array of messages. Only this call differs from confluent-kafka (a
-program in C makes the same call); library, protocol, batches and threads are the same.
+that our broker or Apache Kafka has with the message, so the figure would measure Python.
+librdkafka's own `rd_kafka_produce_batch` takes an array of messages. Only this call differs from
+confluent-kafka (a program in C makes the same call); library, protocol, batches and threads are the
+same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import confluent_kafka
 _TYPE_PRODUCER: Final = 0
 _PARTITION: Final = 0
 CHUNK: Final = 10_000
-"""Messages passed in one call."""
+"""The number of messages that one call passes."""
 
 
 class _Message(ctypes.Structure):
@@ -122,8 +123,8 @@ class Producer:
         return int(self._library.rd_kafka_outq_len(self._producer))
 
     def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:
-        """CHUNK messages with this content; librdkafka reads the array until the messages are
-        sent."""
+        """An array of CHUNK messages with this content. librdkafka reads the array until the
+        messages are sent, so `_chunks` keeps it."""
         if payload not in self._chunks:
             kept = ctypes.create_string_buffer(payload, len(payload))
             chunk = (_Message * CHUNK)()

@@ -6,7 +6,7 @@ own Spark, as a systemd timer or cron would start it. Every line contains the ti
 written. The first figure is the time until a consumer of the datacenter's broker gets the line,
 which happens only after the broker has flushed the line. The second figure is the time until the
 row's file is in place. A rename moves the file into place and sets its change time (ctime), so the
-benchmark takes the change time as this moment.
+benchmark takes the change time as the time at which the file is in place.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ TOPIC, CLUSTER = "lines", "offline"
 
 @dataclass(slots=True)
 class Lines:
-    """The lines that the writer wrote and that the consumer saw. Only one thread appends to each
-    list."""
+    """What the two threads tell each other and `live`. ended: Set when no more lines are to be
+    written. written: The number of lines that the writer has written. delays_s: For each line that
+    the consumer got, the time from its writing to its arrival."""
 
     ended: threading.Event = field(default_factory=threading.Event)
     written: int = 0

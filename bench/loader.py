@@ -1,9 +1,10 @@
-"""A topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with from_avro.
+"""Loads a topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with
+from_avro.
 
-Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The peer
-runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that version. The
-peer neither removes duplicates nor counts. Rows per second are those of the load itself, after
-warm-up: neither figure contains Spark's start-up.
+Both sides read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The
+peer runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that
+version. The peer neither removes duplicates nor counts the records. Rows per second are those of
+the load itself, after warm-up: neither figure contains Spark's start-up.
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ def run() -> Table:
 
 
 def fill(address: str, schemas: str) -> str:
-    """Fills the topic with ROWS records of the schema, with origins, over three hours of event
-    time."""
+    """Fills a new topic with ROWS records of SCHEMA, whose event times span three hours; returns
+    the topic's name. Each record has an origin, which says from which agent, file and position its
+    line comes."""
     topic = f"bench-{time.time_ns()}"
     schema_id = RegistryClient(schemas).register(f"{topic}-value", json.dumps(SCHEMA))
     codec, chunk = Codec(SCHEMA), 4_000
@@ -142,7 +144,8 @@ def fill(address: str, schemas: str) -> str:
 
 
 def announce(client: Client, producer: Producer, topic: str) -> None:
-    """Announces the files of the origins, as an agent does before its first record."""
+    """Announces in the audit topic the files that the origins name, as an agent does before its
+    first record."""
     from skidway.audit.topic.messages import Announcement, encode
     from skidway.kafka.source import sources_of
 

@@ -1,4 +1,5 @@
-"""Describes this machine, for the line below every table; measures CPU and memory of processes."""
+"""Describes this machine, for the line below every table of results; measures CPU and memory of
+processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rounds in turn, medians, ratios; CSV for machines and Markdown for people."""
+"""Rounds in turn, medians, ratios; CSV for machines and Markdown for people.
+
+A side is one of the systems that a benchmark compares. A round measures every side once.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +115,7 @@ class SidesRow:
 
 @dataclass(slots=True)
 class SidesTable:
-    """A benchmark of several sides: a column for each."""
+    """The table of a benchmark of several sides, with one column for each side."""
 
     title: str
     sides: tuple[str, ...]
@@ -208,7 +211,7 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """The median, followed by least and greatest if there is more than one value."""
+    """The median; if there is more than one value, also the least and the greatest value."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

@@ -1,9 +1,10 @@
-"""A topic into another cluster: our broker as mirror beside MirrorMaker 2 and its target broker.
+"""Copies a topic into another cluster: our broker, which mirrors the topic, beside MirrorMaker 2
+and its target broker.
 
-Both copy the same topic of the same Apache Kafka 4.1, one after the other. Our broker fetches and
-writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement begins with
-the first mirrored message and ends with the last, so it leaves out the time and CPU time of a start
-(a JVM needs seconds before it copies anything).
+Both sides copy the same topic of the same Apache Kafka 4.1, one after the other. Our broker fetches
+and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement begins
+with the first mirrored message and ends with the last, so it leaves out the time and CPU time of a
+start (a JVM needs seconds before it copies anything).
 """
 
 from __future__ import annotations
@@ -38,8 +39,13 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one round: throughput, data per CPU second of the process that mirrors
-    (`mirror_`) and of all processes that copy and write (`whole_`), and memory."""
+    """The figures of one round of one side.
+
+    messages_a_second: The number of messages that were copied per second.
+    mirror_mb_a_cpu_second: The megabytes for each CPU second of the process that mirrors.
+    whole_mb_a_cpu_second: The megabytes for each CPU second of all processes that copy or write.
+    resident_mb: The resident memory of all these processes.
+    """
 
     messages_a_second: float
     mirror_mb_a_cpu_second: float
@@ -155,7 +161,8 @@ def mirror_maker(folder: Path, source: str, topic: str) -> Figures:
 
 
 def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]) -> Figures:
-    """Watches the mirror's log end offset from the first message to the last.
+    """The figures of one copy: watches the end offset of the mirrored topic from its first message
+    to its last. `writers` are the processes that write for the mirror.
 
     Raises:
         RuntimeError: The mirror does not copy all messages in time.

@@ -36,7 +36,8 @@ CASES = {
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures both brokers in turn, with each kind of neighbours."""
+    """Measures our broker and Apache Kafka in turn, without neighbours and with each kind of
+    them."""
     table = Table(f"neighbours: {RATE} acks=all requests a second beside {NEIGHBOURS} busy clients")
     for case, kind in CASES.items():
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}

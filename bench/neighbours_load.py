@@ -1,4 +1,4 @@
-"""The load: one client with few requests, and other clients that send without pause.
+"""The load of bench/neighbours: one client with few requests, and others that send without pause.
 
     python -m bench.neighbours_load ask ADDRESS TOPIC REQUESTS_PER_S SECONDS
     python -m bench.neighbours_load metadata ADDRESS CONNECTIONS
@@ -37,9 +37,9 @@ from skidway.kafka.protocol.metadata import MetadataRequest
 
 PATIENCE_S = 60.0
 BLOCK = 500
-"""Metadata requests sent with one call."""
+"""The number of Metadata requests that one call sends."""
 ACKS_AT = 2
-"""Position of the acks in the request's body: after the null transactional id."""
+"""The position of the acks in the body of a Produce request: after the null transactional id."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,
@@ -51,7 +51,8 @@ CHUNK = 1_000
 
 
 def acks_all(frame: bytes) -> bytes:
-    """A request of `produce_frame` with acks changed to all, so that the answer means durable."""
+    """A request of `produce_frame` with acks changed to all. So its answer means that the record is
+    durable."""
     header = 4 + 8 + 2 + len("fleet")
     at = header + ACKS_AT
     if frame[at : at + 2] != b"\0\1":

@@ -29,7 +29,7 @@ PEER = "Apache Kafka 4.1"
 
 
 def run() -> Table:
-    """Measures our broker, then the peer; they never run at the same time."""
+    """Measures our broker, then Apache Kafka; the two never run at the same time."""
     table = Table(f"partitions: {TOPICS * PARTITIONS_EACH:,} on one broker, a record in each")
     with ours() as (program, address):
         mine = [measure(program, address) for _ in range(ROUNDS)]
@@ -51,7 +51,8 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def ours() -> Iterator[tuple[Program, str]]:
-    """Our broker, filled and stopped; its ZooKeeper runs."""
+    """Fills and stops our broker, then yields it and its address; its ZooKeeper runs inside the
+    block."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -66,7 +67,7 @@ def ours() -> Iterator[tuple[Program, str]]:
 
 @contextlib.contextmanager
 def apache() -> Iterator[tuple[Program, str]]:
-    """Apache Kafka, filled and stopped."""
+    """Fills and stops Apache Kafka, then yields it and its address."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         kafka = ApacheKafka(Path(name), heap_mb=1024)
         kafka.format()

@@ -25,7 +25,7 @@ mpl.rcParams.update({"svg.hashsalt": "skidway", "svg.fonttype": "none", "font.si
 
 BAR_INCHES = 0.22
 LOGARITHMIC_FROM = 30
-"""If the ratio of the greatest to the least figure is above this, the smallest bars would be
+"""If the ratio of the greatest to the least figure is above this number, the smallest bars would be
 invisible on a linear axis."""
 
 

@@ -1,5 +1,5 @@
 """200-byte messages by one librdkafka producer, batch 1 and 50, acks 0 and 1 (as in section 5 of
-the paper)."""
+the Kafka paper, see bench/paper)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ARRIVED_WITHIN_S = 30
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures both brokers in turn in each case; the first round of each case is a warm-up and
-    does not count."""
+    """Measures our broker and Apache Kafka in turn in each case; the first round of each case is a
+    warm-up and does not count."""
     table = Table("produce: 200 bytes, one librdkafka producer, one partition")
     for batch, acks, count in CASES:
         _compare(table, brokers, f"batch {batch}, acks {acks}", produce, batch, acks, count)

@@ -1,7 +1,7 @@
 """`make bench`: run the named benchmarks, print the tables, keep CSV files and plots.
 
-By default all benchmarks run, except the paper's, which installs further servers
-(`make bench-paper`).
+By default all benchmarks run, except the experiment of the Kafka paper, which installs further
+servers (`make bench-paper`).
 """
 
 from __future__ import annotations

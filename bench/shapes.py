@@ -1,4 +1,5 @@
-"""Other message sizes, acks, numbers of producers and codecs; and the CPU time for each GB.
+"""Message sizes, acks, numbers of producers and codecs that bench/produce does not measure; and the
+CPU time for each GB.
 
 The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
 zstd can compress them. The clients compress them, on the cores on which the brokers run.
@@ -48,7 +49,7 @@ SHAPES = (
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures every shape on both brokers in turn."""
+    """Measures every shape on our broker and on Apache Kafka in turn."""
     table = Table("shapes: 1 and 10 KB, acks, producers and codecs; 6 partitions")
     for shape in SHAPES:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
@@ -120,7 +121,8 @@ def produce(address: str, topic: str, shape: Shape) -> float:
 
 
 def log_like(number: int, size_bytes: int) -> bytes:
-    """A line similar to a log line: some parts are the same in all lines, others never."""
+    """A line similar to a log line: some parts are the same in all lines, and the other parts
+    vary."""
     words = b"2026-01-31 10:00:%02d,%03d INFO dfs.DataNode$PacketResponder: block blk_%d of %d " % (
         number * 7 % 60, number * 13 % 1000, number * 7_919_773, number * number,
     )  # fmt: skip

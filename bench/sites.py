@@ -30,7 +30,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """Both brokers, which run at the same time on one machine; only one is under load at a time."""
+    """Our broker and Apache Kafka, which run at the same time on one machine; only one of them is
+    under load at a time."""
 
     addresses: dict[str, str]
     programs: dict[str, Program]

@@ -1,4 +1,5 @@
-"""Each system's own best producer; the Java consumer on both; a read from a cold page cache.
+"""Each system's own best producer; the Java consumer on both brokers; a read from a cold page
+cache.
 
 For Kafka, the tool ProducerPerformance sends to Apache Kafka, with its defaults and with batches of
 about 50 messages of 200 bytes. Our producer sends to our broker, in two forms: from columns (Arrow
@@ -28,7 +29,8 @@ ROUNDS = scaled(3, 1)
 OWN_COUNT = scaled(1_000_000, 20_000)
 SET = 1_000
 COLUMN = 4_000
-"""Messages in a batch from columns: 0.85 MB, less than the default of `batch.size`."""
+"""The messages of a batch from columns. Such a batch has 0.85 MB, less than the default of
+`batch.size`."""
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500
@@ -36,7 +38,7 @@ BATCH_OF_50 = 10_500
 
 
 def run(brokers: Brokers) -> Table:
-    """Producers, then consumers, in turn."""
+    """Measures the producers, then the consumers; the two systems take turns."""
     table = Table("tools: each system's own producer, the Java consumer, a cold read; 200 bytes")
     ours, kafka = brokers.addresses["skidway"], brokers.addresses["kafka"]
     forms: dict[str, tuple[Callable[[], float], int | None]] = {

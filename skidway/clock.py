@@ -1,4 +1,4 @@
-"""Clocks as a dependency, so that tests of decisions about time need not wait."""
+"""Clocks that are passed as arguments, so that a test can pass its own and need not wait."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ callback may only pass the new state on to the program's own loop.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. Then it is unknown whether the request is carried out: ZooKeeper may still
-receive it once the connection is back. kazoo's own calls on `client` are bounded in the same way,
-and leave the same doubt; they raise the exceptions in `UNANSWERED`. `close` takes at most
+receive it once the connection is back. kazoo's own calls on `Coordinator.client` are bounded in the
+same way, and leave the same doubt; they raise the exceptions in `UNANSWERED`. `close` takes at most
 `CLOSE_WITHIN_S`.
 """
 
@@ -56,9 +56,9 @@ UNANSWERED = (
 _log = log.get(__name__)
 
 Watch = Callable[[Any], None]
-"""Called once, with kazoo's event, when the watched node has changed or the connection was lost.
-The function runs on a thread of kazoo's, so it may only pass the event on to the program's own
-loop.
+"""A function that is called once, with kazoo's event, when the watched node has changed or the
+connection was lost. The function runs on a thread of kazoo's, so it may only pass the event on to
+the program's own loop.
 """
 
 
@@ -156,8 +156,9 @@ class Coordinator:
     def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:
         """Creates a node and its parents. Returns False if the node already exists.
 
-        False may also mean that this call created the node and its first answer was lost. A caller
-        that must know which of the two happened compares the content.
+        False may also mean that this call sent its request twice: the first request created the
+        node, but the answer was lost. A caller that must know which of the two happened compares
+        the content.
         """
         create = self.client.create_async
         try:
@@ -178,8 +179,8 @@ class Coordinator:
         """Writes the content only if the node still has the version that the caller has read.
         Returns False if the node has another version.
 
-        False may also mean that this write succeeded and its first answer was lost: read again and
-        compare.
+        False may also mean that this call sent its request twice: the first request wrote the
+        content, but the answer was lost. To find out, read the node again and compare.
         """
         try:
             self._answer(path, lambda: self.client.set_async(path, data, version))
@@ -297,7 +298,8 @@ def check_connect(connect: str) -> tuple[str, str]:
 
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
-    """A request's result with a limit on every wait. kazoo's own calls would wait forever."""
+    """A request's result with a limit on every wait. Without the limit, kazoo's own calls would
+    wait forever."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)

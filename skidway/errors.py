@@ -15,13 +15,14 @@ UNEXPECTED_EXIT_CODE = 70
 
 
 class SkidwayError(Exception):
-    """A problem that a person must know of. Status 1: unhealthy, incomplete or incompatible."""
+    """A problem that a person must know of. Exit status 1 means that something is unhealthy,
+    incomplete or incompatible."""
 
     exit_code: ClassVar[int] = 1
 
 
 class UsageError(SkidwayError):
-    """The command line makes no sense."""
+    """The command line, or an argument of a method for applications, makes no sense."""
 
     exit_code: ClassVar[int] = 2
 
@@ -33,7 +34,7 @@ class Unreachable(SkidwayError):
 
 
 class ConfigurationRefused(SkidwayError):
-    """A configuration that must not be run (sysexits.h: EX_CONFIG)."""
+    """No program may run with this configuration (sysexits.h: EX_CONFIG)."""
 
     exit_code: ClassVar[int] = 78
 

@@ -1,8 +1,9 @@
-"""The packages that each program needs beside the kernel, and the pip command that installs them.
+"""The packages that each program needs beside those of the kernel, and the pip command that
+installs them. The kernel is the part of Skidway that every program uses.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
-the command names the missing packages themselves. Source: the installed distribution's metadata
-(PEP 508).
+the command names the missing packages themselves. The names come from the installed distribution's
+metadata (PEP 508).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """The requirements of an extra of which no version is installed here."""
+    """Those requirements of an extra that are not installed here in any version."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 

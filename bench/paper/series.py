@@ -63,7 +63,8 @@ class Stopwatch:
             self._note(now, messages)
 
     def finish(self, messages: int) -> Series:
-        """Ends the run; adds a last point for the messages since the previous one."""
+        """Ends the run; adds a last point if messages were sent or read since the previous
+        point."""
         if not self.series.points or messages > self.series.messages:
             self._note(time.perf_counter(), messages)
         return self.series

@@ -2,11 +2,11 @@
 
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
-runs `pip install PIP-ARGUMENT...` with the Python that runs this script. pip's own lines become
-"  12 pyspark-4.3.0 (434.1 MB)". While pip prints nothing, because it downloads or builds something
-large, this script prints every SILENCE_S a line that says what pip is doing. If pip fails, the
-script shows pip's last lines. This script needs only the standard library and any pip, because
-nothing else is installed yet.
+This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. pip's own
+lines become "  12 pyspark-4.3.0 (434.1 MB)". While pip prints nothing, because it downloads or
+builds something large, this script prints a line every SILENCE_S seconds that says what pip is
+doing. If pip fails, the script shows pip's last lines. This script needs only the standard library
+and any pip, because nothing else is installed yet.
 """
 
 import re

@@ -4,10 +4,10 @@
         *.whl        one version of each package, pip itself included
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
-The wheels have the versions of the virtual environment in which this code runs, so hosts get the
-tested versions. The key is a hash of our dependencies, the Python and the machine. While the key
-and the versions stay the same, nothing is fetched or built again (pyspark comes as sources, and has
-to be built).
+The wheels have the versions that are installed in the virtual environment in which this code runs,
+so hosts get the tested versions. The key is a hash of our dependencies, the Python and the machine.
+While the key and the versions stay the same, nothing is fetched or built again (pyspark comes as
+sources, and has to be built).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Our own package, and packages that only install others: they need not have the environment's
-version."""
+"""Our own package, and packages that only install others: their wheels need not have the version
+that is installed in the environment."""
 
 
 @dataclass(frozen=True, slots=True)

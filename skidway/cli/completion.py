@@ -1,10 +1,10 @@
-"""`skidway completion bash|zsh`: what the shell needs to complete nouns, verbs and options.
+"""`skidway completion bash|zsh`: what the shell needs to complete `skidway NOUN VERB --OPTION`.
 
     source <(skidway completion bash)        # in ~/.bashrc, or into a file of bash-completion
     source <(skidway completion zsh)         # in ~/.zshrc, behind compinit
 
-The script contains the words of this version, so completing starts no program. A noun whose
-packages are not installed here is completed without its verbs.
+The script lists the nouns, verbs and options of the installed Skidway, so completing a word starts
+no program. A noun whose packages are not installed is completed without its verbs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """A parser's command and each of its subcommands, with the words that may follow each."""
+    """A parser's command and all its subcommands: each one with the words that may follow it."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
     for action in parser._actions:  # argparse has no public list of actions

@@ -10,8 +10,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """Like parse_moment, but refuses times before 1970, because -1 and -2 mean something else to a
-    broker."""
+    """Like parse_moment, but refuses times before 1970, because a broker takes -1 for the log end
+    and -2 for the log start."""
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -37,8 +37,8 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def shown(time_ms: int) -> str:
-    """A time as RFC 3339 with milliseconds, in UTC. If the time is outside the calendar's range,
-    its plain number.
+    """A time as RFC 3339 with milliseconds, in UTC. A time outside the calendar's range is shown
+    as its plain number.
     """
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)

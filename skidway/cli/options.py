@@ -17,7 +17,7 @@ BOOTSTRAP_SERVER = "127.0.0.1:9092"
 
 
 def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = None) -> None:
-    """Adds --config FILE, --set KEY=VALUE and --log-level; with `cls` also --example."""
+    """Adds --config FILE, --set KEY=VALUE and --log-level; if `cls` is given, also --example."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file with the settings")
     parser.add_argument(
         "--set",
@@ -54,7 +54,8 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 
 def bootstrap_server(args: argparse.Namespace) -> str:
-    """The brokers from option, environment or profile. Raises ConfigurationRefused."""
+    """The brokers from option, environment or profile, else `BOOTSTRAP_SERVER`. Raises
+    ConfigurationRefused."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 
@@ -92,7 +93,7 @@ def _seconds(text: str) -> float:
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --json: print one JSON document for programs, not a table for people."""
+    """Adds --json, which prints one JSON document for programs instead of a table for people."""
     parser.add_argument("--json", action="store_true", help="JSON for programs instead of a table")
 
 

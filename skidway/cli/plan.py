@@ -1,4 +1,4 @@
-"""Prints the plan of a destructive verb, and asks whether to carry it out."""
+"""Prints what a destructive command would do (its plan), and asks whether to carry it out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
     """Prints the plan (with --json to standard error) and returns whether to carry it out.
 
-    Raises `UsageError` if standard input is no terminal, because nobody can be asked.
+    Raises `UsageError` if the user must be asked but standard input is no terminal.
     """
     out = sys.stderr if args.json else sys.stdout
     out.write(render_table(rows, columns))

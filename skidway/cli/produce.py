@@ -164,7 +164,7 @@ class Sender:
 
     def finish(self) -> None:
         """Waits until every line is acknowledged or refused. Raises Unreachable if no
-        answers come any more."""
+        answer comes for `timeout_s` seconds."""
         while self._producer.pending_count:
             self._hear(self._producer.poll(LOOK_EVERY_MS))
 

@@ -24,7 +24,8 @@ from skidway.kafka.types import TopicPartition
 REQUEST_TIMEOUT_MS = 10_000
 REFUSED_TIMEOUT_MS = 1_000
 CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timestamp.", "mirror.")
-"""Prefixes of the settings that the table shows; --json shows all settings."""
+"""`describe` prints the settings with these prefixes and the settings that the topic itself sets.
+With --all or --json, it prints all settings."""
 
 
 SOURCES = {
@@ -34,7 +35,7 @@ SOURCES = {
     "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster, dynamic",
     "DEFAULT_CONFIG": "default",
 }
-"""The words that the table prints for the source of a setting."""
+"""The words that `describe` prints for the source of a setting."""
 
 
 def register(subparsers: Any) -> None:

@@ -1,4 +1,4 @@
-"""`skidway unit list|show`: the systemd units of this version."""
+"""`skidway unit list|show`: the systemd units that the installed Skidway contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skidway zookeeper run|validate`."""
+"""`skidway zookeeper run|validate`: runs a ZooKeeper server, or checks its settings."""
 
 from __future__ import annotations
 

@@ -7,16 +7,16 @@ Reading order:
     tree            asks the brokers for the ZooKeeper that they use
     nodes           paths and contents of a group's nodes, as in Kafka 0.8
     assignment      which reader of a group gets which partition: a pure function
-    membership      what one reader does next: claim, release, look again
+    membership      what a reader does next: claims or releases a partition, or looks for members
     guard           makes each write happen at most once, even if answers are lost
     lease           until when the session with ZooKeeper is known to be alive
-    reading         how far a partition was handed out, finished and committed
-    registry        the nodes in ZooKeeper: claims, commits, releases, each one transaction
+    reading         how far a partition's records were handed out, finished and committed
+    registry        changes nodes in ZooKeeper: each claim, commit or release is one transaction
     registration    the session, shared by all streams of a consumer; its watches
     settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
-    share           what a reader owns: its steps in the group, its positions and commits
+    share           a reader's part in the group: its claims and releases, its positions and commits
     reader          one reader at work: fetches records of its share, and hands them out
     stream          one reader, on the thread that iterates it
     consumer        the public interface
@@ -36,9 +36,9 @@ Three rules keep a partition from having two readers:
 * Every claim, commit and release also writes to the member's registration node, in the same
   transaction. The transaction fails if the registration node is gone. Each session has a new
   registration, so every write of a lost session fails.
-* Records are handed out only if ZooKeeper has confirmed the registration within the last three
-  quarters of a session timeout (`lease`). A program that was stopped for longer than that asks
-  ZooKeeper again before it hands out the next record.
+* Records are handed out only if ZooKeeper confirmed the registration less than three quarters of a
+  session timeout ago (`lease`). A program that was stopped for longer than that asks ZooKeeper
+  again before it hands out the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next one, and
 only done records are committed. So after a kill, the record that the application was working on and

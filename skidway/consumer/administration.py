@@ -36,8 +36,10 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """The progress of a group in a partition. A field is None if the partition has no owner, has no
-    committed offset, or is not in the cluster."""
+    """The progress of a group in a partition. owner: None if no member owns the partition.
+    committed_offset: None if the group has committed nothing. The two offsets of the log are None
+    if the partition is not in the cluster.
+    """
 
     topic: str
     partition: int
@@ -124,8 +126,8 @@ class Groups:
     ) -> Sequence[Change]:
         """Sets committed offsets. If members are active, raises SkidwayError and changes nothing.
 
-        During the reset this method holds the owner nodes of the partitions, so that no member
-        begins to read at the old offsets.
+        During the reset the partitions' owner nodes belong to this method, so that no member begins
+        to read at the old offsets.
         """
         active = self.active(group)
         if active:
@@ -165,8 +167,8 @@ class Groups:
     def at_offset(
         self, group: str, topics: Sequence[str], offset: int, partitions: Sequence[int] = ()
     ) -> dict[TopicPartition, int]:
-        """`offset` for each of the partitions. Raises UsageError if the log of a partition does not
-        hold that offset."""
+        """Maps each of the partitions to `offset`. Raises UsageError if that offset lies outside
+        the log of a partition."""
         tps = self._partitions(group, topics, partitions)
         bounds = self._bounds(sorted({tp.topic for tp in tps}))
         for tp in tps:

@@ -4,7 +4,7 @@ Every member computes the assignment from the same view, with the same result. F
 partitions in order are cut into one range per reader, in the order of the readers' names. If the
 partitions do not divide evenly, the first ranges have one partition more.
 
-Source: the paper, section 3.2, algorithm 1; Kafka 0.8's RangeAssignor.
+Source: the 2011 Kafka paper, section 3.2, algorithm 1; Kafka 0.8's RangeAssignor.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 
 class Chunk:
-    """The records of one batch, without the records before the position of `reading`. A control
+    """The records of one batch, without the records before offset `reading.handed`. A control
     batch has no records.
     """
 
@@ -49,7 +49,7 @@ class Chunk:
         self.end = max(self._batch.header.last_offset + 1, reading.handed)
 
     def records(self) -> Iterator[Record]:
-        """The records one by one, from the position on."""
+        """The records one by one, from offset `reading.handed` on."""
         batch, first = self._batch, self._rest()
         tp = self.reading.tp
         columns = zip(
@@ -62,7 +62,8 @@ class Chunk:
         return (Record(tp.topic, tp.partition, *row) for row in columns)
 
     def table(self) -> pa.RecordBatch | None:
-        """The records as columns (`SCHEMA`), from the position on; None if there are none."""
+        """The records as columns (`SCHEMA`), from offset `reading.handed` on; None if there are
+        none."""
         batch, first = self._batch, self._rest()
         count = len(batch.offsets) - first
         if count == 0:

@@ -1,4 +1,4 @@
-"""The public interface of the consumer: addresses, group, topics."""
+"""The public interface of the consumer, which needs only addresses, a group and topics."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Consumer:
         thread.
 
         A partition is read by one stream of one member at a time. Call this method once per
-        consumer, and only if the consumer was created without topics. Source: the paper, section
-        3.2.
+        consumer, and only if the consumer was created without topics. Source: the 2011
+        Kafka paper, section 3.2.
         """
         if self._streams:
             raise UsageError("a consumer can make its streams only once")

@@ -1,15 +1,15 @@
 """Makes each write to ZooKeeper happen at most once, and finds out which writes happened.
 
 If the answer to a write is lost, the write may or may not have happened, and repeating the write
-may do harm: a second release could remove the owner node of the next reader. So every transaction
-first writes a token of its own into the member's registration node, and requires that the node
-still has the version that the member knows. Only one transaction can succeed on each version. If
-the token of a transaction without an answer is in the node, the transaction has happened. Otherwise
-the transaction has not happened yet; after the node's version has changed, it cannot happen any
-more.
+may do harm: a second release (removal of a partition's owner node) could remove the owner node of
+the partition's next reader. So every transaction first writes a token of its own into the member's
+registration node, and requires that the node still has the version that the member knows. Only one
+transaction can succeed on each version. If the token of a transaction without an answer is in the
+node, the transaction has happened. Otherwise the transaction has not happened yet; after the node's
+version has changed, it cannot happen any more.
 
-No I/O. The streams of one consumer share the registration. Only the stream that holds `lock` may
-use the registration.
+This module does no I/O. The streams of one consumer share the registration. Only the stream
+that holds `lock` may use the registration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skidway.consumer.nodes import read_token, registration_document
 
 
 class Guard:
-    """The registration of one member name."""
+    """What one member knows of its registration node, and of its transactions without an answer."""
 
     def __init__(self, name: str, streams: Mapping[str, int], now_ms: int) -> None:
         self.name = name
@@ -40,12 +40,12 @@ class Guard:
         return next(self._tokens)
 
     def document(self, token: int) -> bytes:
-        """The content of the registration node with a token."""
+        """The content to write into the registration node, with `token` in it."""
         return registration_document(self._streams, self._now_ms, token)
 
     def succeeded(self) -> None:
-        """A transaction succeeded. Earlier transactions without an answer did not happen, and never
-        will."""
+        """Notes that a transaction succeeded. Earlier transactions without an answer did not
+        happen, and never will."""
         self.version += 1
         self._unanswered.clear()
 
@@ -56,8 +56,8 @@ class Guard:
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Takes content and version of the node, after the known version turned out to be out of
-        date."""
+        """Takes the node's content and version, which were read after the known version turned out
+        to be out of date."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)

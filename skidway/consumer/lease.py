@@ -2,9 +2,9 @@
 
 ZooKeeper ends a session when it has heard nothing from the client for the session timeout. So an
 answered request proves that the session lives for one timeout after the request was sent, no matter
-how late the answer came. The lease lasts three quarters of the session timeout. The rest is a
-margin: a follower of the ensemble reports to its leader up to half a tick later, and clocks run at
-different speeds.
+how late the answer came. The lease, the time for which the session is relied on, lasts three
+quarters of the session timeout. The rest is a margin: a follower of the ensemble reports to its
+leader up to half a tick later, and clocks run at different speeds.
 
 This module reads no clock: its callers pass times (monotonic seconds).
 """

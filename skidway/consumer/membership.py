@@ -1,7 +1,7 @@
 """Decides what one reader of a group does next: look who is registered, release, claim.
 
-Pure: `next_step` says what to do now; the other methods take the outcomes of steps and the reports
-of watches. `share` carries the steps out, and keeps these rules:
+This module does no I/O: `next_step` says what to do now; the other methods take the outcomes of
+steps and the reports of watches. `share` carries the steps out, and keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * `Release` means: stop handing out, then commit and remove the owner node in one transaction.
@@ -46,8 +46,8 @@ class Release(NamedTuple):
     """Step: stop reading a partition. If the owner node is this reader's, also commit the offset
     and remove the node.
 
-    The partition is missing from `owned` if a claim had no answer and the partition was then
-    assigned to another reader.
+    `Membership.owned` does not contain the partition if a claim had no answer and the partition
+    was then assigned to another reader.
     """
 
     tp: TopicPartition

@@ -26,15 +26,16 @@ BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
-"""The highest number of streams of one consumer. If another program registers more streams of a
-consumer for a topic, the number for that topic is ignored.
+"""The highest number of streams of one consumer. If another program registers a consumer with more
+streams for a topic, the consumer counts as if it did not subscribe to that topic.
 """
 
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
 
 def check_group(group: str) -> str:
-    """Checks the name of a group. Raises UsageError for a name that would need encoding."""
+    """Checks the name of a group. Raises UsageError for a name that a ZooKeeper path
+    could hold only in an encoded form."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
             f"{group!r} cannot name a group: letters, digits, '.', '_' and '-', at most 249"
@@ -65,7 +66,7 @@ def partition_of(path: str) -> TopicPartition | None:
 
 
 def offset_document(offset: int) -> bytes:
-    """A committed offset as its node holds it."""
+    """A committed offset as the content of its node."""
     return b"%d" % offset
 
 

@@ -37,7 +37,7 @@ class StreamReader:
         fetcher: Fetcher | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """Owns the client from now on, and closes it."""
+        """The reader owns the client from now on, and closes it in `close`."""
         self._registration = registration
         self._settings = settings
         self.clock = registration.clock
@@ -73,12 +73,13 @@ class StreamReader:
 
     @property
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermark of each partition, from the last answer for that partition."""
+        """The high watermark of each partition, from the broker's last answer for that
+        partition."""
         return self._fetcher.high_watermarks
 
     @property
     def client(self) -> Client:
-        """The client, for requests on the same thread."""
+        """The client, for other requests on the thread that uses this reader."""
         return self._client
 
     @property
@@ -142,7 +143,7 @@ class StreamReader:
         self._share.leave()
 
     def close(self) -> None:
-        """Closes connections. Call `leave` before."""
+        """Closes the connections. Call `leave` first."""
         for reading in self.readings.values():
             reading.is_live = False
         self._client.close()

@@ -27,8 +27,8 @@ _log = log.get(__name__)
 
 
 class Notes(NamedTuple):
-    """changed: the group or the cluster has changed. vacated: partitions whose owner node has
-    changed."""
+    """Why a stream is woken. changed: whether the group or the cluster has changed. vacated: the
+    partitions whose owner node has changed."""
 
     changed: bool
     vacated: frozenset[TopicPartition]
@@ -94,7 +94,7 @@ class Registration:
         session_timeout_s: float,
         clock: Clock,
     ) -> None:
-        """Owns the coordinator from now on, and closes it."""
+        """The registration owns the coordinator from now on, and closes it in `close`."""
         self.clock = clock
         self.group = group
         self.guard: Guard | None = None

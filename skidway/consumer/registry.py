@@ -1,7 +1,8 @@
 """A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
 
-No method decides anything. Each method may be called again if ZooKeeper did not answer. All raise
-Unreachable when ZooKeeper does not answer, and `Fenced` when the member's registration is gone.
+No method decides anything. Each method may be called again if ZooKeeper did not answer. All methods
+raise Unreachable when ZooKeeper does not answer, and `Fenced` when the member's registration is
+gone.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ class Fenced(SkidwayError):
 
 
 class GroupCoordinated(SkidwayError):
-    """The group has stock clients as members, which coordinate through a broker, by Kafka's
+    """The group's members are stock Kafka clients, which coordinate through a broker by Kafka's
     protocol.
 
-    At any time a group has members of one kind only. Both kinds use the same committed offsets.
+    At any time all members of a group are of one kind: stock clients, or Skidway's consumers,
+    which coordinate through ZooKeeper. Both kinds use the same committed offsets.
     """
 
 
@@ -69,11 +71,12 @@ class GroupRegistry:
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
     def register(self, guard: Guard) -> None:
-        """Registers a consumer. Raises GroupCoordinated if a broker has members of the group.
+        """Registers a consumer. Raises GroupCoordinated if members of the group coordinate through
+        a broker.
 
         The transaction also checks the broker's record of the group, and writes to the parent node.
-        A broker that stores members of the group checks the parent node. So if a consumer registers
-        while a broker stores members, only one of the two succeeds.
+        When a broker stores members of the group, it checks the parent node. So if a consumer
+        registers while a broker stores members, only one of the two succeeds.
         """
         path, data = f"{self._ids}/{guard.name}", guard.document(0)
         for _ in range(_ATTEMPTS_MAX):
@@ -115,8 +118,8 @@ class GroupRegistry:
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
-        """Every reader of the group with its topics. Reads each document once, because a document
-        never changes."""
+        """Every reader of the group with its topics. Reads each registration once, because its
+        topics never change."""
         present = self._coordinator.children(self._ids, watch=watch)
         self._known = {name: self._known[name] for name in present if name in self._known}
         for name in present:
@@ -153,7 +156,7 @@ class GroupRegistry:
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
         """Removes the owner node if it names this reader, because a claim without an answer may
         have created the node."""
-        # ZooKeeper keeps the order of requests: no earlier claim takes effect after this one.
+        # ZooKeeper keeps the order of requests: no earlier claim takes effect after this request.
         self._transact(guard, [])
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
@@ -241,8 +244,8 @@ class GroupRegistry:
     def _transact(
         self, guard: Guard, writes: list[_Write], what: Hashable = None
     ) -> _Refusal | None:
-        """Does all writes in one transaction, or returns the refusal. Raises Fenced if the
-        registration is gone.
+        """Does all writes in one transaction. If ZooKeeper refuses one of them, writes nothing and
+        returns the refusal. Raises Fenced if the registration is gone.
 
         If it turns out that an earlier attempt at `what` succeeded, nothing is written again.
         """

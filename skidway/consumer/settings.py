@@ -36,14 +36,15 @@ class ConsumerSettings:
     """What a `Consumer` takes beside addresses, group and topics. Times are in ms.
 
     auto_offset_reset: where to begin if there is no committed offset, or if the log no longer holds
-      it: "earliest" (the first record), "latest" (after the last record), or "none" (raise
-      `NoOffset`). Partitions that are added to a topic later are always read from their beginning.
+      it. The values are "earliest" (the first record), "latest" (after the last record) and "none"
+      (raise `NoOffset`). Partitions that are added to a topic later are always read from their
+      beginning.
     enable_auto_commit, auto_commit_interval_ms: commit finished records at this interval, and
       whenever a partition is released.
     session_timeout_ms: if ZooKeeper has not heard from a member for this long, the member counts
-      as dead. ZooKeeper grants 2 to 20 of its ticks.
+      as dead. ZooKeeper allows 2 to 20 of its ticks.
     metadata_max_age_ms: look for members and partitions this often even if no watch fires.
-    consumer_timeout_ms: end the iteration after this long without a record; None: never.
+    consumer_timeout_ms: end the iteration after this long without a record; None means never.
     """
 
     client_id: str = "skidway"

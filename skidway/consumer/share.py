@@ -40,7 +40,7 @@ class Subscription(NamedTuple):
 
 
 class Share:
-    """The partitions that a reader owns. Only one thread at a time may use it."""
+    """The partitions that a reader owns. Only one thread at a time may use a `Share`."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class NotOwned(SkidwayError):
-    """This reader does not own the partition now: another reader owns it, or soon will.
+    """The stream's reader does not own the partition now: another reader owns it, or soon will.
 
     Records that were read here and not committed are delivered again, to the other reader.
     """
@@ -138,7 +138,8 @@ class Stream:
         """Sets the position in every partition of this stream to the first record at or after
         `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
 
-        A partition without such a record is set to its end. Source: the paper, section 3.1.
+        A partition without such a record is set to its end. Source: the 2011 Kafka paper,
+        section 3.1.
         """
         with self._lock:
             tps = list(self._reader.readings)
@@ -172,7 +173,8 @@ class Stream:
     # handing out
 
     def _finish(self) -> None:
-        """The application asks for more, so it has finished the records that it has."""
+        """Notes that the application has finished the records that it has, because it asks for
+        more."""
         for reading in self._in_hand:
             reading.finish()
         self._in_hand.clear()
@@ -212,7 +214,8 @@ class Stream:
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
         """The next batch; None if no batch came in time, or after `close`.
 
-        If the last batch was held back only because the lease was over, that batch comes first.
+        If the last batch was held back only because ZooKeeper had not confirmed the session lately,
+        that batch comes first.
         """
         clock = self._reader.clock
         until = float("inf") if timeout_s is None else clock.monotonic() + timeout_s

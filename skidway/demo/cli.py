@@ -1,4 +1,5 @@
-"""`skidway demo`: the whole pipeline on this machine: a million lines, four kills -9, a verdict."""
+"""`skidway demo`: moves a million lines through the whole pipeline on this machine, kills four
+programs with kill -9 meanwhile, and ends with a verdict."""
 
 from __future__ import annotations
 
@@ -73,8 +74,9 @@ def keep_kind(folder: Path, kind: str) -> None:
     """Allows only one kind of demo in a folder. Raises UsageError if the folder holds the other
     kind.
 
-    If the other kind ran in the folder, the agent would no longer tail the files of the first kind.
-    Bytes that were appended to those files since then would rightly be declared lost.
+    If a quick demo ran in the folder of a full demo, or a full demo in that of a quick demo, the
+    agent would no longer tail the earlier demo's files. Bytes that were appended to those files
+    after the earlier demo would rightly be declared lost.
     """
     note = folder / "kind"
     if not note.exists():

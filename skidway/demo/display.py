@@ -14,7 +14,7 @@ from typing import TextIO
 
 PLAIN_FIRST_S = 10.0
 PLAIN_GROWTH = 1.5
-"""Each pause between two plain states is longer than the previous pause by this factor. So a slow
+"""Each pause between two plain lines is longer than the previous pause by this factor. So a slow
 machine prints hardly more lines than a fast machine."""
 REDRAWN_EVERY_S = 0.5
 
@@ -40,7 +40,7 @@ class Display:
         return self._clock() - self._begin
 
     def is_due(self) -> bool:
-        """Whether the next state is due."""
+        """Whether it is time to print the next state."""
         return self._clock() - self._shown_at >= self._pause_s
 
     def say(self, event: str) -> None:

@@ -1,12 +1,12 @@
 """The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
-start    ZooKeeper, both brokers, registry, audit, counters, agent
-         (the quick kind also runs a first load, so that Spark writes a log to tail; the module
-         `trial` has the default kind)
+start    starts ZooKeeper, both brokers, registry, audit, counters, agent
+fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
+         then tailed (the module `trial` has the default kind)
 cut-off  writes down the size up to which each file counts; the agent reads no further
-drain    waits until every byte is acknowledged or set apart, and mirrored
+drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
 load     loads everything that is left
-verdict  waits until the audit's report judges the newest bucket, then recounts the rows
+verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
 WITHIN_S = 600.0
-"""How long a step may take. It is long because the machine may be busy with other work."""
+"""How long a step may take. The limit is long because the machine may be busy with other work."""
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
@@ -68,8 +68,8 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate. Lost and uncertain bytes of all files are counted. Bytes with other fates
-        are counted only for the files that were tailed in this run."""
+        """Bytes by fate (`DONE` and `UNDONE`). Lost and uncertain bytes of all files are counted.
+        Bytes with other fates are counted only for the files that were tailed in this run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -80,7 +80,8 @@ class DemoOutcome:
 
     @property
     def unaccounted(self) -> dict[Path, int]:
-        """Bytes of the tailed files, up to the cut-off, that the ledger does not account for."""
+        """Bytes of the tailed files, up to the cut-off, that the agent's ledger does not account
+        for."""
         done = settled(self.ledger, DONE)
         left = {
             path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()
@@ -109,8 +110,8 @@ class DemoOutcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all tiers agree, both ways of counting agree, every byte is accounted for, every
-        line is a row, and no kill lost anything."""
+        """Whether the counts of all tiers agree, the recount agrees with them, every byte is
+        accounted for, every line is a row, and no kill lost anything."""
         return (
             self.counts_balance
             and self.recount_agrees
@@ -136,7 +137,7 @@ def settled(
     return {file: count + begins[file] for file, count in done.items()}
 
 
-# More than 25 methods: one for each step of the demo, in order.
+# This class has more than 25 methods: one for each step of the demo, in order.
 class Demo:
     """The quick demo, and base class of the default demo. Leaving its `with` block ends all
     processes."""
@@ -207,7 +208,7 @@ class Demo:
         return sources.tailed(self.sources)
 
     def drain(self) -> None:
-        """Waits until every byte is acknowledged or set apart, and the mirror has caught up."""
+        """Waits until every byte has a fate, and the mirror has caught up."""
         wait = self.supervisor.wait_for
         wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
         wait(self._mirrored, "the mirror to catch up", WITHIN_S)
@@ -242,7 +243,8 @@ class Demo:
         time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
-        """Waits until every bucket is complete, but not longer than `WITHIN_S`."""
+        """Waits until every bucket of the audit's report is complete, but not longer than
+        `WITHIN_S`."""
         self.display.say("the audit waits for its newest window; then the rows are counted again")
         deadline = time.monotonic() + WITHIN_S
         while True:
@@ -318,7 +320,8 @@ class Demo:
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def is_settled(self) -> bool:
-        """Whether every byte up to the cut-off is acknowledged or set apart."""
+        """Whether every byte up to the cut-off has a fate: is it acknowledged, rejected, filtered,
+        lost or uncertain?"""
         done = settled(self.ledger(), (*DONE, *UNDONE))
         wanted = self.outcome.sizes.items()
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)

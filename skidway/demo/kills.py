@@ -1,8 +1,8 @@
-"""For each kill -9 a sentence: what the program was doing, and what was lost. No I/O.
+"""Makes a sentence for each kill -9: what the program was doing, and what was lost.
 
-If `lost` is 0, nothing was lost in the kill. `lost` counts bytes for the agent, acknowledged
-records for the broker, skipped records for the counter, and skipped or repeated offsets for the
-loader.
+This module does no I/O. If `lost` is 0, nothing was lost in the kill. `lost` counts bytes for the
+agent, acknowledged records for the broker, skipped records for the counter, and skipped or repeated
+offsets for the loader.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill and its result. seconds: from the kill until the interrupted work was done."""
+    """One kill and its result. met: what the program was doing. cost: what became of that work.
+    seconds: from the kill until the interrupted work was done.
+    """
 
     program: str
     met: str

@@ -19,7 +19,7 @@ import yaml
 from skidway.ports import Reservation
 
 DATACENTER, OFFLINE = "dc1", "offline"
-PORTS_TRIED = 200  # from each default upwards
+PORTS_TRIED = 200  # for each program, from its default port upwards
 
 DEFAULT_PORTS = {
     "zookeeper": 2181,
@@ -41,8 +41,8 @@ DEFAULT_PORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How soon buckets close and are judged: seconds in the demo and tests, minutes in
-    production."""
+    """How soon the audit's time buckets close and are judged: seconds in the demo and tests,
+    minutes in production."""
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000
@@ -88,7 +88,7 @@ class Site:
         return self.url(f"{program}.metrics") + "/health"
 
     def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
-        """Write every program's configuration file.
+        """Writes every program's configuration file.
 
         sources: the agent's `sources`. cut_off: whether the agent reads only up to the sizes in
         `cutoff`.

@@ -141,7 +141,8 @@ def file_of(path: Path) -> FileKey:
 
 
 def path_of(text: str) -> Path:
-    r"""The path of a name in the agent's ledger, which escapes bytes that are not UTF-8: `\xff`."""
+    r"""The path of a name in the agent's ledger. Bytes that are not UTF-8 are escaped there, as in
+    `\xff`."""
     if os.path.lexists(text):
         return Path(text)
     name = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))

@@ -33,10 +33,12 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """Bytes of some topics by fate, and the bytes in intents that are not acknowledged yet.
+    """Bytes of some topics by fate, and the bytes in intents that are not acknowledged yet. An
+    intent is the agent's note, stored before it sends, of the bytes that it is about to send.
 
-    positions, promised: byte positions by file id. acknowledged_offsets: the last acknowledged
-    offset of each partition.
+    set_apart: the bytes that were rejected or filtered. positions: by file id, the byte up to which
+    the file is done. promised: by file id, the byte at which the file's last intent ends.
+    acknowledged_offsets: the last acknowledged offset of each partition.
     """
 
     acknowledged: int = 0

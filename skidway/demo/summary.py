@@ -115,8 +115,8 @@ def shown(path: Path | str) -> str:
 
 
 def query(output: str, outcome: DemoOutcome) -> str:
-    """A line of Python that counts rows by the values of a column, with libraries that the demo has
-    installed."""
+    """A line of Python that counts rows by the values of a column, with libraries that are
+    installed with the demo."""
     topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
     if output.startswith("hdfs://"):
         return (

@@ -48,7 +48,7 @@ class Stopped(Exception):
 
 class Supervisor:
     """Starts programs, notices when one ends, stops them in reverse order. Only the main thread may
-    use it."""
+    use a `Supervisor`."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs

@@ -1,8 +1,11 @@
-"""The fill level of each tier, for the live table and for the rates at the end. No I/O.
+"""The fill level of each tier (stage of the pipeline), for the live table and the rates at the end.
 
-Writer and agent count bytes, brokers and counter count records, the loader counts rows. The mean
-length of the lines written so far converts bytes to lines and back. A tier may hold more lines than
-were written: after a kill, lines may be sent twice. The loader drops such duplicates.
+This module does no I/O.
+
+Writer and agent count bytes, brokers and counter count records, the loader counts rows. This module
+converts bytes to lines and back with the mean length of the lines written so far. A tier may hold
+more lines than were written: after a kill, lines may be sent twice. The loader drops such
+duplicates.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The default demo: a million lines move while agent, broker, counter and loader are killed.
 
-The writer writes all the time. When the first records arrive, a load begins. While Spark starts,
-agent, broker and counter are killed one after the other, each while it is processing data. The
-loader is killed while it loads. A killed program is started again at once. A kill is over when the
-interrupted work is done: the agent's checkpoint has passed the interrupted bytes, the counter has
-counted the records, or the next load has ended.
+The writer writes all the time. When the first records arrive, a load begins. While Spark is
+starting, the agent, the broker and the counter are killed one after the other, each while it is
+processing data. The loader is killed while it loads. A killed program is started again at once. A
+kill is over when the interrupted work is done: the agent's checkpoint has passed the interrupted
+bytes, the counter has counted the records, or the next load has ended.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.
 TIER_OF["loader"] = tiers.ROWS
 
 
-# More than 25 methods: the steps that differ from the quick demo, and a method for each kill.
+# This class has more than 25 methods: the steps that differ from the quick demo, and a method for
+# each kill.
 class Trial(Demo):
     """The demo with a writer, a table and kills."""
 
@@ -84,7 +85,8 @@ class Trial(Demo):
         )
 
     def cut_off(self) -> None:
-        """If only the writer wrote the files, their sizes are final, so the agent need not stop."""
+        """Writes down the sizes of the tailed files. If only the writer wrote these files, their
+        sizes are final, so the agent need not stop."""
         if all(source["topic"] in TOPICS for source in self.sources):
             self.outcome.sizes = {path: path.stat().st_size for path in self.tailed()}
         else:
@@ -233,7 +235,7 @@ class Trial(Demo):
         return sum(max(end - counted.get(tp, 0), 0) for tp, end in ends.items())
 
     def _is_loading(self) -> bool:
-        """Whether Spark is running the slices of a load."""
+        """Whether Spark has begun to run the parts (slices) of a load."""
         return " slices" in self.supervisor.errors("loader").read_text(errors="replace")
 
     def _loaded(self) -> list[dict[str, Any]]:
@@ -242,8 +244,8 @@ class Trial(Demo):
         return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets the manifests have loaded. `_filled` adds to this number the rows
-        that this demo's later loads commit (`_committed`).
+        """Notes how many offsets are loaded according to the manifests. `_filled` adds to this
+        number the rows that this demo's later loads commit (`_committed`).
         """
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)

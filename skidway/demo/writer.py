@@ -9,7 +9,8 @@ writes only whole lines. If a killed writer left part of a line, the next writer
 line then counts as torn, not as a line.
 
 FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
-every start the writer counts all of these again from the files.
+every start the writer counts lines and bytes again from the files, and takes over the number of
+torn lines.
 """
 
 from __future__ import annotations
@@ -166,7 +167,8 @@ class Writer:
             stream.close()
 
     def write(self, until: int) -> None:
-        """Writes lines until this run has written `until` lines in all."""
+        """Writes lines until this run has written `until` lines in all, but at most
+        `LINES_AT_ONCE_MAX` lines."""
         now = datetime.now(UTC)
         missing = min(until - self._made, LINES_AT_ONCE_MAX)
         for at, stream in enumerate(self.streams.values()):
@@ -191,7 +193,7 @@ def due(elapsed_s: float, lines: int, seconds: float) -> int:
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of the next `count` lines belong to a stream; `made`: lines made before them."""
+    """How many of the next `count` lines belong to a stream. made: the number of earlier lines."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 

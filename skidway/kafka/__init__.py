@@ -3,13 +3,13 @@
 Reading order, low to high:
 
     types, errors   topic-partitions, Kafka's error codes
-    batch           the 61-byte header of a record batch; sealing, stamping, checking; no records
-    origin          the header that says which bytes of which file a record came from
+    batch           seals, stamps and checks the 61-byte header of a record batch; reads no records
+    origin          the record header that says which bytes of which file a record came from
     compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
     columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
                     record_layout, record_encoding, record_decoding
-    protocol/       requests and responses as data, frames
-    client/         producer, fetcher, metadata: a core without I/O and two drivers
+    protocol/       requests and responses as data; their frames
+    client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
     source          which cluster and topic a record was first written to, across mirrors
     partitioning    the partition of a key, for columns of keys
     gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`

@@ -103,7 +103,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole batch, including the first 12."""
+        """Bytes of the whole batch, including the first 12, which `length` does not count."""
         return self.length + LENGTH_END
 
     @property

@@ -34,8 +34,9 @@ __all__ = [
 class DecodedBatch:
     """The records of one batch, in offset order. Timestamps are in ms.
 
-    origins: None if no record has an origin. A row without an origin has zeros in the columns of
-    `origins`, and False in `has_origin`. A control batch (transaction markers) has no rows.
+    origins: which bytes of which file each record came from; None if no record has an origin. A row
+    without an origin has zeros in the columns of `origins`, and False in `has_origin`. A control
+    batch (transaction markers) has no rows.
     """
 
     header: BatchHeader

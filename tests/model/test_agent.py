@@ -1,9 +1,11 @@
-"""The real agent under random schedules: writes, rotations, kills, late batches, growth, settings.
+"""The real agent under random schedules of writes, rotations, kills, late batches, new partitions
+and new settings.
 
 All decisions are made by the agent's own code, over a real SQLite database; the host, the cluster
 and the clock are simulated (support.agent_world, support.agent_schedule). The model counts the
-records in the logs by marks, as the loader does. Every line has cells, pieces of text that occur
-nowhere else; the model remembers when each cell was written, and which bytes each file had.
+records in the logs by marks, as the loader does: a file's mark is the highest position that its
+records have reached. Every line has cells, pieces of text that occur nowhere else; the model
+remembers when each cell was written, and which bytes each file had.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class Growing(Schedule):
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
-        # a generation that was rotated before the agent's first start belongs to no log
+        # a generation (rotated file) from before the agent's first start belongs to no log
         if "narrow" in self.faults:
             self.start()
             self.turn()
@@ -146,8 +148,8 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """Asserts that every line written before the seal's W is in the logs, is gone from the
-        host, or was declared uncertain."""
+        """Asserts that every line written before the seal's W (the time up to which the seal
+        vouches) is in the logs, is gone from the host, or was declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -222,7 +224,7 @@ EVERYTHING_SURE = frozenset({"growth", "settings"})
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
-    """Kills, growing files and changed settings neither lose nor double a line, and the agent's
+    """Kills, new partitions and changed settings neither lose nor double a line, and the agent's
     counts equal those of the rows."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)

@@ -61,7 +61,7 @@ class Host:
 
     @property
     def path(self) -> str:
-        """Where the program writes."""
+        """The path of the file to which the program writes."""
         return TARGET if self.scheme == "kubelet" else APP
 
     @property
@@ -150,7 +150,7 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    # after a longer rest of the log, the agent expects no rotated file
+                    # if the log rested for longer, the agent expects no rotated file
                     line.has_trace &= stood_ms < STILL_S * 1000
 
         if not self.world.files.by_path.keys() - {self.path, path}:

@@ -4,8 +4,8 @@ The agent's own code runs over a real SQLite database; host, cluster and clock a
 (support.agent_world, support.agent_schedule). Every line has cells, pieces of text that occur
 nowhere else. Four things are failures. Silent loss: a cell is in no log and in no declared loss.
 Silent doubling: readers count a cell twice. False loss: a log has a cell that was declared lost.
-False uncertainty: a cell was declared uncertain although nothing was hidden from the agent, or
-although the log still has the cell.
+False uncertainty: a cell was declared uncertain although no record can have expired, or although
+the log still has the cell.
 
 The model assumes that a late batch arrives within `read.back.wait.ms`. For a batch of an earlier
 process, this time begins when the next process starts. For a batch of an earlier attempt, it begins
@@ -113,7 +113,7 @@ class Upgrades(Schedule):
         self.world.clock.advance(seconds)
 
     def interrupt(self) -> None:
-        """Breaks a connection. Sometimes the batches under way also get another producer id."""
+        """Breaks a connection. Sometimes the batches under way also get a new producer id."""
         producer = self.world.producer
         waiting = {tp for tp, sent in producer.sent.items() if sent}
         waiting |= {sent.tp for sent, _ in producer.appended}
@@ -283,7 +283,7 @@ class Upgrades(Schedule):
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
-    """The parser of another library version: odd versions also reject lines that begin with b."""
+    """The parser of the given program version. Odd versions also reject lines that begin with b."""
     assert recipe.pattern is not None
     pattern = recipe.pattern.replace("[^", "[^b") if version % 2 else recipe.pattern
     return RegexParser(pattern, schema, frozenset())
@@ -460,8 +460,8 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a loss is declared before the checkpoint: after a crash the record would
-    be sent again, and accepted."""
+    """The model notices if a loss is declared before the checkpoint has passed the lost record:
+    after a crash the record would be sent again, and accepted."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 

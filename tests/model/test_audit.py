@@ -4,9 +4,10 @@ in the end every complete bucket is called complete.
 A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
 rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
 and more than once. After each message the test asks the real judgement which buckets are complete.
-D0 to D5, listed here, are kinds of lines and buckets. A bucket of the kind D3 may not be called
-complete. If a bucket is called complete, its rows may lack no line of the kinds D0, D1, D2, D4 and
-D5:
+D0 to D5, listed here, are kinds of lines and buckets. (A seal's W is the time up to which the seal
+vouches. A bucket is due when it is over and the lateness has passed. A last word is a final seal.)
+A bucket of the kind D3 may not be called complete. If a bucket is called complete, its rows may
+lack no line of the kinds D0, D1, D2, D4 and D5:
 
     D0  a line whose row the loader lost
     D1  a line that lay in a file when the seal's W was noted
@@ -103,8 +104,8 @@ class Faults:
     - latenesses: the agent's and the audit's lateness are drawn separately.
     - agents_word, which breaks a rule: the audit assumes that a loss reaches back by the agent's
       lateness, even if the audit's own lateness is larger.
-    - clocks: each clock of the host, the counter, the loader and the audit is right, or an hour
-      back or ahead.
+    - clocks: the clocks of the host, the counter, the loader and the audit are each right, or an
+      hour back or ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, it is set right, or an
       hour back or ahead.
     """
@@ -323,14 +324,14 @@ class World:
         self.look_and_leave()
 
     def come_back(self) -> None:
-        """Starts the agent again: it repeats its last seal as an ordinary seal, which takes the
-        last word back."""
+        """Starts the agent again. The agent then repeats its last seal as an ordinary seal, and so
+        takes its last word back."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
 
     def retire(self) -> None:
-        """Takes the host out of the roster, or into it again, as an operator may at any time."""
+        """Takes the host out of the roster, or puts it back, as an operator may at any time."""
         self.is_retired = not self.is_retired
 
     def lose_late_lines(self) -> None:
@@ -403,7 +404,7 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # The audit assumes that unread lines are no older than the last seal minus
+                # The audit assumes that unread lines are no older than the last seal's W minus the
                 # lateness.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
@@ -497,8 +498,8 @@ class World:
     # Judgement and truth.
 
     def judge(self, messages: list[Message]) -> set[int]:
-        """The buckets called complete. Sets `wrong` to the reason why one of them is not
-        complete."""
+        """The buckets that are called complete. If one of them is not really complete, sets `wrong`
+        to the reason."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         complete = set()
@@ -773,7 +774,8 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 
 def _blind_to_touches(evidence: Evidence) -> None:
-    """Judges without `at`, as if a seal also vouched for buckets that later deltas touch."""
+    """Judges without a seal's `at` (the last delta that the agent had made when it noted the seal),
+    as if a seal also vouched for buckets that later deltas touch."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 

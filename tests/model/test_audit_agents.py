@@ -83,8 +83,8 @@ class Faults:
     - gives_up: an agent declares unread lines lost, and reads them later.
     - succeeds: an agent remembers which file had an inode before. It gives a new id to a file that
       comes back.
-    - births: announcements have the time of birth.
-    - mixed: the announcements of every second agent do not have the time of birth.
+    - births: announcements have the file's time of birth.
+    - mixed: the announcements of every second agent do not have the file's time of birth.
     - grows: files are announced while they have few bytes.
     - renumbers: the disk gets another device number.
     - truncates: a file's content is replaced.
@@ -118,8 +118,8 @@ FULL = 3
 
 
 class Inode(NamedTuple):
-    """Where a content lies: `number` is the inode's number. `born` is the file's number among all
-    files that ever existed."""
+    """The inode in which a content lies. `number` is the inode's number. `born` is the file's
+    number among all files that ever existed."""
 
     number: int
     born: int
@@ -142,8 +142,10 @@ class Delivery:
 class Agent:
     """The state of an agent: its file ids, its positions in the files, and the deliveries that no
     delta counts yet.
-    few: the files that were announced with few bytes. announced: when each file was announced
-    first."""
+
+    few: the files that were announced with few bytes. announced: the time at which each file was
+    first announced.
+    """
 
     number: int
     teller: NumberedSender
@@ -210,8 +212,8 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """Replaces a content by a new one in the same inode. born: the new content is in a new
-        file. Otherwise it is in the same file."""
+        """Replaces a content by a new one in the same inode. born: whether the new content is in a
+        new file, and not in the same file."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
@@ -461,8 +463,8 @@ class World:
     # Judgement and truth.
 
     def judge(self) -> set[int]:
-        """The buckets called complete. Sets `wrong` to the reason why one of them is not
-        complete."""
+        """The buckets that are called complete. If one of them is not really complete, sets `wrong`
+        to the reason."""
         evidence = self.fold()
         self.faults.blind(evidence)
         found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
@@ -656,7 +658,7 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     ids=_ids,
 )
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
-    """Once the new agent has sealed past the last message of the old agent, later buckets become
+    """Once the new agent has sealed a time after the old agent's last message, later buckets become
     complete again."""
     more, tried = 0, seeds(RUNS)
     for seed in tried:

@@ -314,7 +314,7 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """If the rule of numbers and chains is left out, the same schedules lead a new collector to a
-    false "complete", and the model notices it."""
+    """If the rule that notices missing messages by their numbers and chains is left out, the same
+    schedules lead a new collector to a false "complete", and the model notices it."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

@@ -6,10 +6,10 @@ from ZooKeeper. Sessions expire unnoticed. Answers are lost, and requests are re
 session. Partitions are added and records produced. All of this also happens while a member waits
 for an answer of ZooKeeper.
 
-Whatever happens, a member hands out a record, or believes that it may, only while the partition's
-owner node names this member. It commits an offset only once the application is done with all
-records before that offset. When the faults have ended, every partition gets one owner and every
-record is delivered. Without any fault each record is delivered once.
+Whatever happens, a member hands out a record, or believes that it may, only while the owner node of
+the record's partition names this member. It commits an offset only once the application is done
+with all records before that offset. When the faults have ended, every partition gets one owner and
+every record is delivered. Without any fault each record is delivered once.
 """
 
 from __future__ import annotations
@@ -385,6 +385,6 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """The model notices if an unanswered claim is never taken back: nobody would read the claimed
-    partition."""
+    """The model notices if a member never takes back an unanswered claim to own a partition: nobody
+    would read that partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

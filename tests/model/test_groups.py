@@ -47,7 +47,7 @@ class Client:
     instance_id: str | None
     protocols: tuple[str, ...]
     old: bool
-    """True: the client speaks a version without MEMBER_ID_REQUIRED."""
+    """Whether the client speaks a version of the protocol without MEMBER_ID_REQUIRED."""
     member_id: str = ""
     generation: int = -1
     leads: tuple[str, ...] = ()
@@ -129,7 +129,8 @@ class World:
             client.synced = False if client.waits is None else client.synced
 
     def lose(self) -> None:
-        """Breaks a connection: its client does not hear the answer, and will repeat the request."""
+        """Breaks the connection of a waiting request: the client does not hear the answer, and will
+        repeat the request."""
         waiting = [each for each in self.open if not each.lost]
         if waiting:
             request = self.random.choice(waiting)

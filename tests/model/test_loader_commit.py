@@ -42,9 +42,9 @@ class Put:
 
 
 def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
-    """One run of a loader, from its start to its end. A load writes two files; each has one half of
-    every offset that the load takes. Every load writes a new file of columns, whose content is the
-    load's number."""
+    """One run of a loader, from its start to its end. Each offset that a load takes gives two rows,
+    one in each of the two files that the load writes. Every load writes a new file of columns,
+    whose content is the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
@@ -115,8 +115,9 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Loader:
-    """uuid: empty while the loader is idle. history: the index under which the search keeps the
-    list of answers that the loader got. linked: the source of a local rename that is half done."""
+    """The state of one loader. uuid: empty while the loader is idle. history: the index under which
+    the search keeps the list of answers that the loader got. linked: the source of a local rename
+    that is half done."""
 
     uuid: str = ""
     history: int = 0

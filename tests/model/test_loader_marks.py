@@ -1,5 +1,6 @@
 """Slices and marks: however a partition is cut into slices and loads, and whichever lines are sent
-again, the rows and marks are those that the rule of docs/delivery.md, section 5, gives.
+again, the rows and marks are those that the rule of docs/delivery.md, section 5, gives. A file's
+mark is the highest position that its records have reached.
 
 The real code runs: slices on record batches in memory, the joiner, side files. The test compares
 its outcome with that of a function that applies the rule to one record after the other.
@@ -25,7 +26,8 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule record by record, and changes the marks. Returns (rows, straddles)."""
+    """Applies the rule record by record, and changes the marks. Returns (rows, straddles); a
+    straddle begins before its file's mark and ends after it."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -62,8 +64,8 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """A partition gives the rows and marks of the sequential rule, no matter how it is cut into
-    slices and loads."""
+    """A partition gives the same rows and marks as the function `sequential`, no matter how the
+    partition is cut into slices and loads."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}

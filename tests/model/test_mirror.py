@@ -6,10 +6,10 @@ expire (even up to the middle of a batch) and its log has holes. Connections end
 late. The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its
 machine loses power, and with it the unflushed bytes.
 
-Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. The
-topic's gaps name every offset that the mirror lacks between two offsets that it has, and no offset
-that is in the mirror's log. When the faults have ended, the mirror gets everything that the source
-still has.
+Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. If
+the mirror lacks an offset between two offsets that it has, this offset lies in a named gap of the
+topic. No named gap contains an offset that is in the mirror's log. When the faults have ended, the
+mirror gets everything that the source still has.
 """
 
 from __future__ import annotations

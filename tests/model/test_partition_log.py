@@ -1,4 +1,4 @@
-"""A partition's log on a simulated disk that keeps synced bytes and any part of the unsynced bytes.
+"""A partition's log on a simulated disk, which may lose any unsynced bytes in a power loss.
 
 The model is the list of the written batches. A power loss leaves each file with its synced bytes
 and any part of the bytes after them, unchanged or as zeros. A new file may be gone if its directory

@@ -1,15 +1,15 @@
 """The real producer core against a model broker, under random schedules of faults.
 
-Two addresses lead to one partition's log, and one of them is the leader. The broker remembers the
+Two addresses lead to one partition's log, and one of them is the leader's. The broker remembers the
 last five batches of a producer, accepts any first sequence of an unknown producer, and forgets
 producers by event time and after an idle hour. It refuses batches for a while or for good, crashes,
 and loses what was not flushed. Connections drop; requests under way on them may still arrive, much
 later. The producer's owner (in the agent's place) crashes, and restarts from an old checkpoint.
 
 Whatever happens, the first occurrences of the batches in the log are in order and without holes,
-because a loader with one mark for each file relies on this. Acknowledged batches are durable, a
-retry has the same bytes, and deliveries are in order. When the faults have ended, everything is
-delivered.
+because a loader that keeps only one mark for each file (the end of what it has loaded) relies on
+this. Acknowledged batches are durable, a retry has the same bytes, and deliveries are in order.
+When the faults have ended, everything is delivered.
 """
 
 from __future__ import annotations
@@ -276,8 +276,8 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again. Drained batches come back in order, after the refused
-        batch."""
+        """Sends a drained batch again (one that came back because an earlier batch was refused for
+        good). Drained batches come back in order, after the refused batch."""
         self._taken_back.append(number)
         taken = self._taken_back
         if taken != list(itertools.islice(self.expected, len(taken))):

@@ -1,4 +1,8 @@
-"""What tests of the agent's delivery need: recipes, readings, and the batches made from them."""
+"""What tests of the agent's delivery need: recipes, readings, and the batches made from them.
+
+A recipe decides which records a file's bytes become. A reading is an intent, which names a range of
+a file's bytes, together with these bytes. A `Press` makes batches from readings by one recipe.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ from support.processes import Program, answers, free_port, run_skidway, skidway
 
 
 class AgentProcess:
-    """One agent with a state of its own. Its intervals are short unless a test says otherwise."""
+    """One agent with a state directory of its own. The intervals of the agent are short unless a
+    test says otherwise."""
 
     def __init__(
         self, folder: Path, broker: str, registry: str, sources: Sequence[Mapping[str, Any]]
@@ -48,7 +49,7 @@ class AgentProcess:
             "sources": [dict(source) for source in sources],
         }
         self.program = Program(self.command(), folder / "agent.out")
-        self.tree: Path | None = None  # the tree of another version of the program
+        self.tree: Path | None = None  # the source tree of another version, if one runs
 
     def command(self) -> list[str]:
         self.config.write_text(yaml.safe_dump(self.settings))
@@ -99,16 +100,16 @@ class AgentProcess:
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """(line, file id, first byte) of the records of a raw topic. Repeats are left out, as a loader
-    leaves them out."""
+    """(line, file id, position of its first byte) of each record of a topic whose lines are not
+    parsed. Repeats are left out, as a loader leaves them out."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, False for a repeat and True otherwise, line, file id, first byte) of every
-    record."""
+    """(partition, False for a repeat and True otherwise, line, file id, position of its first byte)
+    of every record."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

@@ -1,5 +1,5 @@
-"""Random schedules of the real agent. All models of the agent share what is here: the events, and
-the record of what happened to every line.
+"""Random schedules, which are runs of the real agent. All models of the agent share what is here:
+the events, and the record of what happened to every line.
 
 Each model decides which lines are written, how often each event happens, and what must hold. Every
 line has cells, which are pieces of six characters that occur nowhere else. A schedule remembers
@@ -60,7 +60,7 @@ class Schedule(ABC):
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.kills = kills
         self.cells = self.rotations = 0
-        self.written: dict[str, int] = {}  # each cell's wall-clock time in ms
+        self.written: dict[str, int] = {}  # when each cell was written: wall time in ms
         self.gone: set[str] = set()
         self.content: dict[int, bytes] = {}  # each file id's bytes, as last seen
         self.trace: list[str] = []
@@ -238,13 +238,13 @@ class Schedule(ABC):
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """The cells that were written before this time. A seal that names this time vouches for
-        these cells."""
+        """The cells that were written before this time. The agent's seal that names this time says
+        that its deltas (messages with counts) contain these cells."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
         """What a loader would count in the logs: the cells in rows and rejects, the number of
-        straddles, and the sums."""
+        straddles (records of which only a part is a repeat), and the sums."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -285,7 +285,7 @@ def cells_of(data: bytes | bytearray) -> list[str]:
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """The cells in the records of a partition, either of the topic or of its rejected topic."""
+    """The cells in the records of a partition of TOPIC or of REJECTED."""
     if tp.topic == TOPIC:
         return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
     if not log:

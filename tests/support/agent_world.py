@@ -378,7 +378,7 @@ class Producer:
         """Loses the connection: batches without an answer are sent again, in their order.
 
         survivors: how many batches of the old connection may still arrive late. is_known: whether
-        the batches keep their producer id. If the batches keep it, a batch that has arrived is
+        the batches keep their producer id. If the batches keep this id, a batch that has arrived is
         recognized as a duplicate when it is sent again.
         """
         under_way = self.sent[tp][:survivors]
@@ -582,8 +582,8 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Appends the pieces to a file one by one; the agent promises and sends each of them
-        separately. Kills the agent before any answer arrives.
+        """Appends the pieces to a file one by one; for each piece, the agent stores an intent and
+        then sends the piece. Kills the agent before any answer arrives.
 
         arrives: the partition whose first batch reaches its broker before the kill.
         """
@@ -634,7 +634,7 @@ class World:
         self.publish()
 
     def values(self, topic: str = "logs") -> list[str]:
-        """The lines of a raw topic in the order of its logs."""
+        """The lines of a topic whose lines are not parsed, in the order of its logs."""
         return [datum_text(record.value) for record in self.brokers.records(topic)]
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -648,8 +648,8 @@ class World:
         return found
 
     def deltas(self) -> list[messages.Delta]:
-        """The published deltas, without repetitions. Asserts that a repeated delta equals the first
-        one."""
+        """The published deltas (messages with counts), without repetitions. Asserts that all deltas
+        with the same sender and number are equal."""
         found: dict[tuple[str, int, int], messages.Delta] = {}
         for delta in self.of(messages.Delta):
             key = delta.sender.producer, delta.sender.epoch, delta.number
@@ -671,7 +671,7 @@ class World:
 
 
 def datum_text(value: bytes) -> str:
-    """The only string in the value of a raw record."""
+    """The string in the value of a record whose schema has only this one field."""
     number = shift = 0
     at = 5
     while True:

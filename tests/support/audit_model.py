@@ -88,18 +88,19 @@ def run(
     return world, complete
 
 
-# Judgements that lack one rule.
+# Changes of the evidence that make the judgement lack one rule.
 
 
 def blind_to_checksums(evidence: Evidence) -> None:
-    """Judges without checksums: equal counts and bytes are enough."""
+    """Takes the checksums out of the evidence, so that equal counts and bytes are enough."""
     for tallies in _all_tallies(evidence):
         for key, tally in tallies.items():
             tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
 
 
 def blind_to_holes(evidence: Evidence) -> None:
-    """Judges as if the messages that are missing from the audit topics had carried nothing."""
+    """Changes the evidence as if the messages that are missing from the audit topics had carried
+    nothing."""
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
     for tallies in _all_tallies(evidence):
@@ -109,7 +110,7 @@ def blind_to_holes(evidence: Evidence) -> None:
 
 
 def blind_to_losses(evidence: Evidence) -> None:
-    """Judges as if no loss had been declared."""
+    """Changes the evidence as if no loss had been declared."""
     for topic in evidence.topics.values():
         topic.losses.clear()
 

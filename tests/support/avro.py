@@ -35,7 +35,7 @@ Typed = tuple[Any, st.SearchStrategy[Any]]
 
 
 def leaves() -> st.SearchStrategy[Typed]:
-    """The types that the fast path takes, not nullable."""
+    """The types that the codec's fast path takes, each without null."""
     return st.sampled_from(
         [
             ("boolean", st.booleans()),
@@ -70,7 +70,7 @@ def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """The types that only the slow path takes."""
+    """The types that the codec's fast path does not take."""
     digits = Decimal("99999.99")
     money = st.decimals(-digits, digits, places=2)
     return st.builds(
@@ -162,7 +162,7 @@ def _map(typed: Typed) -> Typed:
 
 @st.composite
 def records(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], st.SearchStrategy[Any]]:
-    """A record schema with a strategy for its rows. flat: only what the fast path takes."""
+    """A record schema with a strategy for its rows. flat: only what the codec's fast path takes."""
     names = iter(range(1000))
 
     def number() -> int:

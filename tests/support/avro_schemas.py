@@ -176,7 +176,7 @@ def _kind(avro: Any) -> str:
 
 
 Slot = tuple[Any, Any]
-"""The container that holds a type, and the type's key or index there."""
+"""The container that holds a type, and the type's key or index in this container."""
 
 
 def _slots(holder: Any, key: Any) -> Iterator[Slot]:
@@ -272,7 +272,7 @@ def _change_fields(fields: list[dict[str, Any]], random: Random) -> None:
 
 
 def text(schema: Any) -> str:
-    """The JSON text."""
+    """The JSON text of a schema."""
     return json.dumps(schema)
 
 

@@ -57,7 +57,7 @@ def batch(
 
 
 def sized(size_bytes: int, count: int = 1) -> bytearray:
-    """A batch of exactly that many bytes: a header of 61 bytes, then meaningless bytes."""
+    """A batch of exactly `size_bytes` bytes: a header of 61 bytes, then meaningless bytes."""
     encoded = EncodedBatch(
         b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
     )

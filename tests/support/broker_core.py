@@ -39,8 +39,8 @@ TURNS = 8
 
 
 class MemoryZooKeeper:
-    """ZooKeeper nodes in memory. The class has only the methods of a coordinator and of kazoo's
-    client that the broker uses."""
+    """ZooKeeper nodes in memory. The class has only those methods of a coordinator and of kazoo's
+    client that the broker calls."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, tuple[bytes, int]] = {}
@@ -182,8 +182,8 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker in memory, as the module's docstring describes it. The broker makes its topics
-    itself."""
+    """A broker in memory, as the module's docstring describes it. The broker itself creates the
+    topics for which requests ask."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()

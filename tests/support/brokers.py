@@ -1,4 +1,4 @@
-"""`skidway broker run` on a real ZooKeeper, with methods that stop, kill and restart it."""
+"""`skidway broker run` on a real ZooKeeper, with methods that stop, kill and restart the broker."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class Pair:
 
 
 class Authority:
-    """A certificate authority. Its certificates are valid for 127.0.0.1, localhost and the given
-    hosts, for one day."""
+    """A certificate authority. The certificates that it signs are valid for one day, for 127.0.0.1,
+    localhost and the hosts given to `sign`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder

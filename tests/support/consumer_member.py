@@ -1,8 +1,8 @@
-"""A member of a consumer group as a program, which tests kill and stop; it prints its records.
+"""A program that is a member of a consumer group; tests kill and stop it. It prints its records.
 
-Its argument is the consumer's settings as JSON. Each printed line has the partition, the offset,
-the time at which the member got the record (ns of the machine's monotonic clock), and the value.
-SIGTERM ends the program.
+The program's argument is the consumer's settings as JSON. Each printed line has the partition, the
+offset, the time at which the member got the record (ns of the machine's monotonic clock), and the
+value. SIGTERM ends the program.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """The claims under which the member got records, by partition. Each claim is given as a pair of
+    """The claims under which the member got records, by partition. A claim gives a partition to one
+    member until the member releases the partition or is gone. Each claim is given as a pair of
     times (monotonic ns): when the member got the first record under the claim, and when it got the
     last record."""
     found: dict[int, list[list[int]]] = {}

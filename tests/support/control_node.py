@@ -1,6 +1,6 @@
 """The control node of the test hosts: Ansible in the hosts' network, with an inventory on disk.
 
-It uses this tree's collection (deploy/ansible), in a place where ansible-playbook looks for
+The node uses this tree's collection (deploy/ansible), in a place where ansible-playbook looks for
 collections. Ansible reaches the hosts as an operator does: by ssh, as an account that may use sudo.
 """
 

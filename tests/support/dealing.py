@@ -2,8 +2,8 @@
 that share something slow to start go to the same process.
 
 xdist itself appends the name of a mark to a test's id. With pytest 9.2 the appended name has no
-effect, and every process would run all stories. So the scheduler here looks only at the file, which
-is part of every test's id.
+effect, and every process would run all stories (the long end-to-end tests). So the scheduler here
+looks only at the file, which is part of every test's id.
 """
 
 from __future__ import annotations
@@ -48,6 +48,6 @@ class Dealing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
-    """Our scheduler for `--dist loadgroup`. Returns None for tests that only compute; then pytest
-    uses xdist's own scheduler."""
+    """Our scheduler for `--dist loadgroup`. If `--dist` has another value, as for tests that only
+    compute, returns None; then pytest uses xdist's own scheduler."""
     return Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None

@@ -43,12 +43,12 @@ class ExistingFleet:
         self.install(version)
 
     def install(self, version: str) -> None:
-        """Writes the inventory with this version of Skidway."""
+        """Writes the inventory, which names `version` as the version of Skidway."""
         address = self.server.address
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
     def write(self, name: str) -> None:
-        """Makes the application write lines with this name to its log."""
+        """Makes the application write lines that begin with `name` to its log."""
         more = [f"{name} {number}" for number in range(LINES_AT_ONCE)]
         self.application.run(f"cat >>{LINES}", given="".join(f"{line}\n" for line in more))
         self.lines += more
@@ -62,8 +62,8 @@ class ExistingFleet:
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until all lines that the host has written so far are proven to be in Apache
-        Kafka."""
+        """Waits until all lines that the application host has written so far are proven to be in
+        Apache Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)

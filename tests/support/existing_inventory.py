@@ -1,7 +1,7 @@
 """The inventory of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
 It has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka `dc1`; audit
-and loader read from there. The cluster `edge` is a broker of ours on the operator's ZooKeeper.
+and loader read from there. The cluster `edge` is one Skidway broker on the operator's ZooKeeper.
 Intervals are short, as in support.fleet_inventory.
 """
 

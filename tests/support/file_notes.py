@@ -1,9 +1,10 @@
-"""What the announcements for one source topic say about files, kept in memory. Pure.
+"""What the announcements for one source topic say about files, kept in memory.
 
-Every announcement of a file id describes the file again, and the announcements may come in any
-order. The path and time are taken from the earliest announcement. The time of birth is taken from
-any announcement that has it, because an agent of an older version does not send it. The ledger
-keeps the same facts in its tables.
+With an announcement, an agent tells the audit about a file that it reads. Every announcement of a
+file id describes the file again, and the announcements may come in any order. The path and time are
+taken from the earliest announcement. The time of birth is taken from any announcement that has it,
+because an agent of an older version does not send it. The audit's ledger keeps the same facts in
+its tables. Nothing here does input or output.
 """
 
 from __future__ import annotations

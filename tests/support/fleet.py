@@ -1,4 +1,5 @@
-"""The fleet of the deployment story: its hosts, its control node, and what an operator looks at."""
+"""The fleet of the deployment story (a long test): its hosts, its control node, and what an
+operator looks at."""
 
 from __future__ import annotations
 
@@ -106,7 +107,8 @@ class Fleet:
     # Lines of a real service
 
     def start_press(self, name: str) -> None:
-        """Starts to send numbered requests with this name to nginx on every application host."""
+        """Starts to send the requests GET /NAME/1, GET /NAME/2 and so on, where NAME is `name`, to
+        nginx on every application host."""
         for host in self.applications:
             host.run("cat >/var/tmp/press.py", given=(SCRIPTS / "press.py").read_text())
             host.run(

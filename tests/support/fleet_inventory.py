@@ -1,9 +1,11 @@
-"""The fleet of the story: two application hosts, and one server host for all servers.
+"""The fleet of the deployment story (support.fleet): two application hosts, and one server host for
+all servers.
 
-The intervals are short, so that a verdict takes seconds and not minutes: buckets of 5 s, a seal
-every second, and a lateness that is just longer than the time in which a line gets from its log
-file to its row on this machine. With the defaults (buckets of 60 s, seals every 10 s, lateness of
-120 s) every wait for a verdict would be about four minutes.
+The intervals are short, so that the audit's verdict takes seconds and not minutes: buckets of 5 s,
+a seal of each agent every second, and a lateness (how late lines may come) that is just longer than
+the time in which a line gets from its log file to its row on this machine. With the defaults
+(buckets of 60 s, seals every 10 s, lateness of 120 s) every wait for a verdict would be about four
+minutes.
 """
 
 from __future__ import annotations

@@ -47,14 +47,14 @@ def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
 
 
 def pressed_once(fleet: Fleet, name: str, last: Mapping[str, int]) -> None:
-    """Asserts that each numbered request with this name is exactly one row. last: the number of
-    each host's last request."""
+    """Asserts that each request GET /NAME/1, GET /NAME/2 and so on, where NAME is `name`, is
+    exactly one row. last: the number of each host's last request."""
     rows = fleet.rows()["nginx"]
     for host in fleet.applications:
         assert _numbers(rows[host.name], name) == list(range(1, last[host.name] + 1))
 
 
 def _numbers(requests: Sequence[str], name: str) -> list[int]:
-    """The numbers of the requests with this name, sorted."""
+    """The numbers at the ends of the requests whose paths begin with /NAME/, sorted."""
     found = (re.fullmatch(rf"GET /{name}/(\d+) HTTP/1.1", each) for each in requests)
     return sorted(int(each[1]) for each in found if each)

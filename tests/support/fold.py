@@ -1,8 +1,9 @@
-"""From messages to evidence in memory: what the ledger does in SQLite, written a second time in
-plain Python.
+"""From messages to evidence in memory: what the audit's ledger does in SQLite, written a second
+time in plain Python.
 
-This module defines the right evidence. Tests compare the ledger with this module. Models use this
-module to judge, because for a few messages this module is faster than the ledger.
+Evidence is what the audit knows from messages, and judges by. This module defines which evidence is
+right, so tests compare the ledger with this module. Models use this module to judge, because for a
+few messages this module is faster than the ledger.
 """
 
 from __future__ import annotations

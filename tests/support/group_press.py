@@ -32,7 +32,7 @@ class CommittingGroups:
             self._selector.register(each, selectors.EVENT_READ, number)
 
     def send(self, number: int, offset: int) -> None:
-        """Sends a group's commit of one offset for every partition."""
+        """Sends a group's commit, which has the same offset for every partition."""
         partitions = tuple(
             OffsetCommitRequestPartition(partition_index=each, committed_offset=offset)
             for each in range(self._partitions)

@@ -47,7 +47,8 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with the jars of a peer: those of Kafka or of another peer."""
+    """One JVM with the jars of one of the peers that support.peers fetches, by default those of
+    Kafka."""
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"

@@ -76,7 +76,8 @@ class Record:
 
 
 def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
-    """The line as a value in the wire format. The schema has one field."""
+    """The line as a value in the registry's wire format. The schema must have one field, a
+    string."""
     codec = Codec(schema)
     batch = pa.record_batch({codec.arrow_schema.names[0]: [line]})
     return bytes(add_prefix(schema_id, codec.encode(batch))[0].as_py())
@@ -155,7 +156,7 @@ class Locations(dict[FileKey, tuple[str, str]]):
 
 @dataclass
 class Runner:
-    """Runs slices of partitions in memory, as Spark's tasks would."""
+    """Runs slices (ranges of a partition's offsets) in memory, as Spark's tasks would."""
 
     store: Store
     partitions: Mapping[int, Sequence[memoryview]]

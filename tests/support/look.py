@@ -26,7 +26,7 @@ def health(host: Host, program: str) -> dict[str, object]:
 
 
 def await_health(host: Host, program: str) -> None:
-    """Waits until /health is good."""
+    """Waits until the program's /health says that the program is healthy."""
     eventually(
         lambda: health(host, program).get("ok"),
         within_s=90, every_s=0.5, what=f"{program} of {host.name} is healthy",

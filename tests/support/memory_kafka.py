@@ -1,7 +1,7 @@
 """A Kafka cluster in memory. Its classes have the client's methods that readers and writers call.
 
-Nothing waits and nothing is lost unless a test says so. `refusals` are the errors with which the
-next batches are refused. `MemoryLog.expire` drops the beginning of a log.
+Nothing waits and nothing is lost unless a test says so. `MemoryCluster.refusals` are the errors
+with which the next batches are refused. `MemoryLog.expire` drops the beginning of a log.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class MemoryLoading:
         return [decode(value) for raw in batches for _, value, _ in audit_topic.values_of(raw, 0)]
 
     def deltas(self) -> list[Delta]:
-        """The deltas that the output has published."""
+        """The deltas (messages with counts) that the loads into this output have published."""
         return [
             each
             for each in self.said()
@@ -116,7 +116,7 @@ class MemoryLoading:
     def run_beside(
         self, other: Callable[[], object], *, until: int | None = None, **settings: Any
     ) -> TopicOutcome:
-        """Makes one run, and calls `other` while its tasks run."""
+        """Makes one run, and calls `other` just before the first task of the run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until)]

@@ -1,6 +1,7 @@
 """A store in memory that keeps the promises of loader.store.Store, and promises nothing more.
 
-Its whole content is one immutable value (`snapshot`), so that a search can keep and compare states.
+Its whole content is one immutable value (`snapshot`), so that a test that searches through states
+can keep and compare them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 It keeps the promises of a real ZooKeeper: transactions are atomic, ephemeral nodes disappear with
 their session, a session ends when its client was silent for the session's time-out, and watches
-fire once. Each request calls a client's `hook`, so what a test does in the hook happens while the
-client waits for the answer.
+fire once. Each request calls the `hook` of its client, so what a test does in the hook happens
+while the client waits for the answer.
 """
 
 from __future__ import annotations

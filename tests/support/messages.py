@@ -1,5 +1,5 @@
-"""Hypothesis strategies for all messages of the protocol, and a reader of bytes that a test writes
-as hexadecimal text."""
+"""Hypothesis strategies for all messages of Kafka's protocol, and a reader of bytes that a test
+writes as hexadecimal text."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A source cluster in memory, a network that loses and delays messages, and the real MirrorSource.
 
-Everything that makes decisions is the real code: source, rounds, followers, the fetcher's
-positions, and the logs (in files). The source's brokers, the wire, ZooKeeper and the disk's
-refusals are simulated. Nothing happens unless a test makes it happen; `settle` lets everything
-arrive until nothing is left to do.
+Everything that makes decisions is the real code: the MirrorSource, its rounds over the source's
+topics, the follower of each partition, the fetcher's positions, and the logs (in files). The
+source's brokers, the wire, ZooKeeper and the disk's refusals are simulated. Nothing happens unless
+a test makes it happen; `settle` lets everything arrive until nothing is left to do.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) ->
 
 @dataclass
 class SourceLog:
-    """One partition of the source: the batches that consumers can see, and the staged batches."""
+    """One partition of the source: the batches that consumers can see, and the staged batches,
+    which consumers do not see yet."""
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
@@ -283,7 +284,8 @@ class SourceCluster:
         return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
 
     def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
-        """The answer that the source would give to a fetch now, up to the fetch's size limit.
+        """The answer that the source would give to a fetch now. `SourceCluster.max_bytes` limits
+        the size of this answer.
 
         A waiting fetch fails if its topic is deleted. then: the topics at the time when the fetch
         was sent.

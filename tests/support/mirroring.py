@@ -167,7 +167,7 @@ def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
 
 
 def pair(folder: Path, zookeeper: str, **settings: Any) -> Iterator[Pair]:
-    """A running pair of clusters, for fixtures. The clusters are stopped after the `with` block."""
+    """Runs a pair of clusters for a fixture. The clusters are killed when the fixture ends."""
     made = Pair(folder, zookeeper, **settings)
     try:
         yield made.start()

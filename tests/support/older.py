@@ -1,7 +1,8 @@
 """An older Skidway: its Ansible collection and its wheels, built from its own source tree.
 
 COMMIT is a version that operators could have installed. Its messages differ from those of the
-current version: seals of COMMIT have no `final`. The first released version will replace COMMIT.
+current version: the agents' seals of COMMIT have no field `final`. The first released version will
+replace COMMIT.
 """
 
 from __future__ import annotations

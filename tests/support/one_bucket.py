@@ -1,4 +1,9 @@
-"""A sealed bucket that all tiers counted alike. Tests of the judgement start with this bucket."""
+"""A sealed bucket that all tiers counted alike. Tests of the judgement start with this bucket.
+
+A bucket is a span of time. It is sealed when the agent has said (in a seal) that its deltas, which
+are messages with counts, contain all lines of this span. The tiers are the agent, the broker, the
+mirror and HDFS.
+"""
 
 from __future__ import annotations
 

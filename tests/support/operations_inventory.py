@@ -25,7 +25,7 @@ def inventory(
     zookeeper: Sequence[str] = (FIRST,),
     agents: Sequence[str] = (AUDIT,),
 ) -> dict[str, Any]:
-    """The operator's inventory. Brokers and servers have the numbers of their hosts."""
+    """The operator's inventory. Brokers and ZooKeeper servers have the numbers of their hosts."""
     return {
         "all": {
             "vars": {

@@ -358,5 +358,5 @@ def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) ->
 
 
 def lines_of(table: pa.Table) -> Iterator[str]:
-    """The `line` column of raw rows."""
+    """The column `line` of rows whose lines were not parsed."""
     yield from table.column("line").to_pylist() if table.num_rows else ()

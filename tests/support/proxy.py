@@ -1,4 +1,4 @@
-"""A proxy between clients and a broker. It can delay and lose their traffic, as a network does.
+"""A proxy between clients and a broker. It can delay and lose the traffic, as a network does.
 
 The broker's `advertised.listeners` name the proxy's address. The proxy handles whole frames: it
 passes a request or an answer on, holds it back, or loses it together with its connection. So a test
@@ -45,7 +45,7 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """The connection of this frame ends, and the frame is lost."""
+    """The frame that a thread is passing on is lost, and its connection ends."""
 
 
 @dataclass(eq=False)

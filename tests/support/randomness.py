@@ -29,7 +29,7 @@ Seeds = Callable[[range], range]
 SHARE = 8
 """With --short, a run tries one in SHARE of the seeds and examples."""
 STRIDE = 1_000_000
-"""The distance between the seeds of two explorations."""
+"""By how much the tests' own seeds shift when N rises by one."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

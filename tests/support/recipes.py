@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md, word for word, and a root shell that runs them.
+"""The commands of the guide (docs/operations.md), word for word, and a root shell that runs them.
 
 Tests run the text of the guide itself. If a command of the guide changes, the test runs the changed
 command. If the command is removed, the test gets a KeyError here. Only the guide's host names are
@@ -32,9 +32,10 @@ def blocks(heading: str) -> list[str]:
 
 
 def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None) -> str:
-    """One block of commands below a heading, with the guide's names replaced by `names`.
+    """One block of commands below a heading, with some names replaced.
 
-    Raises KeyError if the block lacks one of the guide's names.
+    names: for each name of the guide, the name that replaces it. Raises KeyError if the block lacks
+    one of these names of the guide.
     """
     text = blocks(heading)[block]
     for name, ours in (names or {}).items():

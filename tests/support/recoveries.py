@@ -1,5 +1,5 @@
-"""The fleet for the failures that the guide describes: a datacenter, its mirror and two agents,
-with methods for tests.
+"""The fleet for the failures that the guide (docs/operations.md) describes: a datacenter, its
+mirror and two agents, with methods for tests.
 
 The registry uses https and asks for a password, so all its clients have TLS settings from the
 inventory.
@@ -20,7 +20,7 @@ from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inv
 
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
-"""The guide's names of the brokers of the two clusters, and the hosts of these brokers."""
+"""Maps the name that the guide gives to a cluster's broker to the host of that broker."""
 MIRROR_TOPIC = "dc1.nginx"
 _WRITER = "writer.service"
 _ROWS = """
@@ -80,7 +80,7 @@ class Recoveries:
     # What an operator can see
 
     def mirror(self) -> dict[str, Any]:
-        """The state of the only source of the offline broker, from the broker's /health."""
+        """The state of the only mirror that the offline broker runs, from the broker's /health."""
         found: list[dict[str, Any]] = health(self.offline, "broker").get("mirrors", [])  # type: ignore[assignment]
         return found[0] if found else {}
 
@@ -128,7 +128,7 @@ class Recoveries:
         return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
 
     def rows(self, root: str = "/srv/lake") -> dict[str, int]:
-        """How often each line is in the rows."""
+        """How often each line is in the rows that the loader wrote."""
         python = "/opt/skidway/current/loader/bin/python"
         found: dict[str, int] = json.loads(
             self.offline.run(f"{python} -", given=_ROWS.format(root=root)).stdout

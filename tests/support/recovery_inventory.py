@@ -1,5 +1,5 @@
-"""The inventory for the failures that the guide describes: a mirrored cluster, two agents, and a
-registry with TLS.
+"""The inventory for the failures that the guide (docs/operations.md) describes: a mirrored cluster,
+two agents, and a registry with TLS.
 
 Intervals are short, as in support.fleet_inventory.
 """
@@ -30,10 +30,11 @@ def inventory(
     user: str,
     agents: Sequence[str] = APPLICATIONS,
 ) -> dict[str, Any]:
-    """The inventory as the operator would have written it.
+    """The inventory as an operator would write it.
 
-    registry_files: registry.pem, registry.key and users. authorities: the authorities that the
-    registry's clients trust, as PEM. user: the name:password of the clients.
+    registry_files: the contents of registry.pem, registry.key and users, by name. authorities: the
+    certificates of the authorities that the registry's clients trust, as PEM. user: the clients'
+    user name and password, with a colon between them.
     """
     trust = {"ca.pem": authorities}
     return {

@@ -10,8 +10,8 @@ from support.registry_http import Registry
 
 
 class InProcess:
-    """A `Transport` to an application in this process. meanwhile: a function that is called with
-    the target of each request, before the request."""
+    """A `Transport` to a registry that runs in this process. meanwhile: a function that is called
+    before each request, with the request's target."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http

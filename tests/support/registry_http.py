@@ -16,8 +16,9 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema. Each keyword is the name of a field. A text is the field's type. For any
-    other value the type is int, and the value is the field's default; None means no default."""
+    """A record schema. Each keyword argument gives one field, which has the keyword as its name. If
+    the argument is a string, it is the field's type. Otherwise the type is int, and the argument is
+    the field's default; None means no default."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 

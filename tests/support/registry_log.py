@@ -11,18 +11,21 @@ from skidway.errors import Unreachable
 
 @dataclass
 class SharedLog:
-    """The nodes of a log. Each test has one log."""
+    """The contents of a log's entries, in order. All registries of a test share one log."""
 
     contents: list[bytes] = field(default_factory=list)
 
 
 class MemoryLog:
-    """The connection of one registry to the log. lose: how each of the next creations fails.
+    """The connection of one registry to the log.
 
-    "before": the request never arrives. "after": the request arrives, and its answer is lost.
-    "twice": the entry is created, but the answer is that the number was taken before.
-    meanwhile: functions that are called before the next creation. In these functions a test does
-    what another registry would do.
+    lose: how each of the next creations of an entry fails, as one of the three words below.
+    meanwhile: functions that are called before the next entry is created. In these functions a test
+    does what another registry would do.
+
+        "before"  the request never arrives
+        "after"   the request arrives, and its answer is lost
+        "twice"   the entry is created, but the answer says that its number was already taken
     """
 
     def __init__(self, shared: SharedLog) -> None:

@@ -1,5 +1,5 @@
-"""The fleet for the guide's tasks that follow the installation: the fleet's hosts, a control node,
-and methods for tests."""
+"""The fleet for the tasks that follow the installation in the guide (docs/operations.md): hosts, a
+control node, and methods for tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SecondDay:
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
-        """Waits until /health is good."""
+        """Waits until the program's /health is good."""
         look.await_health(host, program)
 
     def modes(self) -> list[str]:
@@ -65,7 +65,7 @@ class SecondDay:
         ]
 
     def leaders(self) -> list[str]:
-        """The number of the broker that leads each partition of the topic."""
+        """For each partition of the topic, the id of the broker that leads it."""
         return [each["leader"] for each in self.partitions()]
 
     def start_writing(self) -> None:

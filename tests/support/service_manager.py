@@ -1,4 +1,4 @@
-"""The service manager's end of NOTIFY_SOCKET: receives the messages of programs."""
+"""The service manager's end of NOTIFY_SOCKET, which receives the messages of programs."""
 
 from __future__ import annotations
 

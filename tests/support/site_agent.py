@@ -1,5 +1,8 @@
 """The agent of the simulated site: its files, its checkpoints with their deltas, its seals, and
-what it does when a topic was made again.
+what it does when a topic was made again (deleted, and created anew under the same name).
+
+A delta is a message that counts lines. A seal is a message by which an agent vouches that its
+deltas tell of all lines that had been written before a certain time.
 
 Here each agent has one file for each topic, and that file only grows. Other models (test_audit,
 test_agent) test what several files, rotations and lost states do to an agent.
@@ -29,8 +32,8 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A noted seal. The agent sends the seal as soon as deltas have counted all lines for which the
-    seal vouches. written: the newest of these lines."""
+    """A seal that the agent has noted and not yet sent. The agent sends it as soon as deltas have
+    counted all lines for which the seal vouches. written: the newest of these lines."""
 
     sealed_until: int
     sizes: dict[str, int]

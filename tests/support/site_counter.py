@@ -1,7 +1,8 @@
 """Mirror and counters of the simulated site.
 
-The real `skidway.audit.counter.continuity` decides how a counter goes on, and the real
-`skidway.audit.counts.marks` decides which records are repeats.
+The real `skidway.audit.counter.continuity` decides how a counter goes on after each batch. The real
+`skidway.audit.counts.marks` decides which records are repeats, by a mark for each file: the highest
+position up to which the file's records have been counted.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ PartitionId = tuple[Source, int]
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
     """Copies some more records of a partition to the mirror. Before these records, the mirror loses
-    `skipped` offsets, and also all offsets that have expired at the source."""
+    `skipped` offsets, and also all offsets that have expired at the source. names: whether the
+    mirror names the lost offsets as a gap."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -37,7 +39,7 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """The records that are no repeats. Moves the marks forward."""
+    """The records that are no repeats. Moves the marks in `known` forward."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
@@ -50,8 +52,8 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
 
 class SiteCounter:
     """Counts one tier. current: a function that is given a name, and returns the topic that has
-    this name in the counter's cluster now. Positions, marks and numbers become durable together;
-    a kill loses everything else."""
+    this name in the counter's cluster now. Positions, marks and message numbers become durable
+    together; a kill loses everything else."""
 
     def __init__(
         self,
@@ -129,7 +131,7 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Moves a partition forward, and notes the gap and the range for the next delta."""
+        """Takes a step in a partition, and notes the step's gap and range for the next delta."""
         if step.stop:
             self.stopped.add(key)
             return

@@ -1,7 +1,7 @@
 """The loader of the simulated site: its rows, and deltas that say what it committed.
 
-The real `skidway.loader.planning.plan` decides which gaps the loader passes. A fault makes the
-loader misplace rows, or changes rows that the loader has written.
+The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
+may skip. Faults make the loader misplace rows, or change rows that the loader has written.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: a function that is given the right rows of all topics of a
-    run, and returns the rows that the loader writes."""
+    """Loads from the mirrors. place: a function that is given the correct rows of all topics of one
+    load, and returns the rows that the loader writes."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class SiteLoader:
         self.accepted: set[tuple[Source, int, int, int]] = set()
 
     def load(self, names: Iterable[str], now_ms: int) -> None:
-        """Loads everything that the mirrors have, up to the first missing offsets that no gap
-        names."""
+        """Loads each partition of the mirrors up to its end, or up to missing offsets that neither
+        the mirror named nor the operator accepted."""
         topics = [self.current(name) for name in names]
         taken = [self.take(topic) for topic in topics]
         for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
@@ -84,7 +84,7 @@ class SiteLoader:
         )
 
     def output(self, source: Source) -> Output:
-        """The output of a topic; a topic that was made again has another output."""
+        """The output of a topic; when a topic is made again, it gets a new output."""
         if source not in self.outputs:
             producer = f"/{source.topic_id}/{source.cluster}.{source.topic}"
             sender = Sender(Tier.HDFS, "offline", producer, "loader", 1)
@@ -115,7 +115,8 @@ class SiteLoader:
         return taken
 
     def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
-        """Reads on in one partition, up to its end or to missing offsets that no gap names."""
+        """Reads on in one partition, up to its end or to missing offsets that neither the mirror
+        named nor the operator accepted."""
         begin = at = taken.positions[partition]
         named = self.named(source, partition, log)
         found: list[Record] = []

@@ -35,10 +35,11 @@ NumberKey = tuple[Tier, str, int, int]
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of an agent's file, or, with agent NO_AGENT, the line of a producer that sends no
-    origin.
+    origin (agent, file and first byte).
 
-    written: the line's number in the order in which all lines of the site were written. written_ms:
-    the time at which the line was written.
+    bucket: the start of the span of time in which the audit counts the line. written: the line's
+    number in the order in which all lines of the site were written. written_ms: the time at which
+    the line was written.
     """
 
     number: int
@@ -126,8 +127,8 @@ def topic_made(name: str, times: int) -> Topic:
 
 @dataclass(slots=True)
 class AuditLogs:
-    """`_skidway_audit` of both clusters, by cluster and partition. told: the lines that each delta
-    counted. ranges, gaps: the ranges and gaps in each delta."""
+    """The topic `_skidway_audit` of both clusters, by cluster and partition. told: the lines that
+    each delta counted. ranges, gaps: the ranges and gaps in each delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))

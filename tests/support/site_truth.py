@@ -1,5 +1,9 @@
 """What is true in the simulated site, and which verdicts contradict the truth.
 
+A collector reads the messages of the audit topics and judges by them. A seal is a message by which
+an agent vouches for all lines that had been written before a certain time. A recount counts the
+rows that really lie in the loader's output.
+
 If a collector calls a bucket of a topic complete, these statements must be true of the messages
 that it has heard:
 
@@ -14,8 +18,8 @@ that it has heard:
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
-In the end every bucket is complete if all tiers counted it alike and all agents sealed it. The test
-compares line by line, and never by sums.
+A collector that has heard every message must call each bucket complete that all tiers counted alike
+and all agents sealed. The comparison goes line by line, and never uses sums.
 """
 
 from __future__ import annotations
@@ -72,8 +76,8 @@ def completed(found: list[BucketVerdict]) -> set[BucketName]:
 
 
 def told_by(world: World, heard: Collection[NumberKey]) -> Told:
-    """The lines that these messages count. For each producer that is not an agent, only messages
-    of its newest epoch are used."""
+    """The lines that the messages in `heard` count. For each producer that is not an agent, only
+    messages of its newest epoch are used."""
     audit, newest = world.audit, _newest_epochs(world, heard)
     found: Told = defaultdict(lambda: defaultdict(Counter))
     for key in heard:
@@ -151,8 +155,8 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch of the output that the collector has heard of. A removed output is only
-        noticed when the first load of the next epoch is heard."""
+        """The newest epoch that the collector has heard of in this topic's output. The collector
+        notices that an output was removed only when it hears of the next epoch's first load."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -188,7 +192,7 @@ class Truth:
 
 
 def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
-    """Each (agent, bucket) that the recount names, because its rows differ from what hdfs
+    """Each (agent, bucket) that the recount names, because its rows differ from what the tier hdfs
     counted."""
     output = world.loader.output(source)
     committed = Committed(source.topic, source, output.teller.sender.producer)
@@ -201,7 +205,7 @@ def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, in
 
 
 def changed(world: World, source: Source) -> set[tuple[int, int]]:
-    """Each (agent, bucket) whose rows really differ from those that hdfs counted."""
+    """Each (agent, bucket) whose rows really differ from those that the tier hdfs counted."""
     told = told_by(world, world.audit.told)
     lying, found = world.loader.lying(source), set()
     by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
@@ -230,7 +234,8 @@ def expected(world: World) -> set[BucketName]:
 
     For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
     and no loss is declared. If the topic has records without origin, it has no gap and was not made
-    again. And every producer that counts anew has covered all partitions of its earlier epochs.
+    again. And every producer that began to count anew, in a new epoch, has since counted in all
+    partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)

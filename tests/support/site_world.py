@@ -49,19 +49,19 @@ class Faults:
     - silent_gaps: the mirror loses offsets and does not name them.
     - kills: counters are killed and go on from their durable state.
     - recounts: counters count everything again in a new epoch.
-    - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
+    - misplaces: the field that is wrong in a misplaced row ("bucket", "agent" or "topic").
     - swaps: two rows exchange the field that `misplaces` names.
     - remakes: a topic is made again.
     - late: the programs notice a new topic at different times.
     - unnamed: topics have no ids, so a topic that is made again looks like the old topic.
       This breaks the rule that each topic has an id.
-    - foreign: some records have no origin.
+    - foreign: some records have no origin (agent, file and first byte).
     - expires: the oldest records of a log are deleted.
     - renews: an output is removed, and the next load begins a new output.
     - tampers: rows vanish, appear or replace one another without a change in the manifests.
     - lags: counters send heartbeats before they have counted all records.
     - collectors: the number of collectors.
-    - blind: removes a rule from the judgement.
+    - blind: a function that changes the evidence so that the judgement lacks a rule.
     - unsummed: removes the checksums from the recount.
     """
 
@@ -86,9 +86,11 @@ class Faults:
 
 
 class Collector:
-    """Reads each partition of the audit topics in order. heard: the numbers of the deltas and seals
-    read so far.
-    messages: all messages, in the order in which they were read."""
+    """Reads each partition of the audit topics in order.
+
+    heard: the numbers of the deltas and seals that were read so far. messages: all messages, in the
+    order in which they were read.
+    """
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
         self.fold = Fold()
@@ -184,7 +186,7 @@ class World:
         agent.lines[line.topic].append(line)
 
     def write_foreign(self) -> None:
-        """Writes a record as a producer that sends no origin."""
+        """Writes a record without origin, as a producer does that is no agent."""
         line = self.line(NO_AGENT)
         if line.bucket + BUCKET_MS <= self.now_ms:
             line = self.lines[-1] = replace(line, bucket=self.now_ms - self.now_ms % BUCKET_MS)
@@ -238,7 +240,7 @@ class World:
     def mirror(self) -> None:
         name, partition = self.random.choice(self.names), self.random.choice(PARTITIONS)
         if self.mirrored[name] is not self.current(name):
-            return  # the topic has another id at the source, so the mirror stops
+            return  # the topic was made again at the source, so the mirror stops
         faults, skipped = self.faults, 0
         if (faults.gaps or faults.silent_gaps) and self.random.random() < 0.15:
             skipped = self.random.randint(1, 2)
@@ -253,7 +255,7 @@ class World:
         """Counts everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
-                # one call passes the gap, one compares a batch, one counts the rest
+                # the first call skips a gap, the second compares a batch, the third counts the rest
                 for _ in range(3):
                     counter.fetch(name, partition, 10_000)
 
@@ -307,7 +309,7 @@ class World:
         return found
 
     def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
-        """The same row in another place."""
+        """The given row in another place."""
         match self.faults.misplaces:
             case "bucket":
                 return at, place._replace(bucket=place.bucket + BUCKET_MS)

@@ -68,8 +68,8 @@ class Group:
         return {member: {r["partition"] for r in read} for member, read in self.read.items()}
 
     def read_again(self, offsets: range) -> None:
-        """Polls until all of these offsets were read at least once. Other records may be read
-        again."""
+        """Polls until all of these offsets of every partition were read at least once. Other
+        records may be read again."""
         self.read.clear()
         wanted = {(partition, offset) for partition in PARTITIONS for offset in offsets}
         self._poll_until(lambda: wanted <= self._places(), "read")

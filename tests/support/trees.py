@@ -1,4 +1,4 @@
-"""Trees of other versions, made from this tree."""
+"""Source trees of other versions of Skidway, made from this source tree."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _HERE, _THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 
 
 def with_another_press(tree: Path) -> Path:
-    """Copies this tree, and changes the press version that the copy's agent names. That agent still
-    makes the same records."""
+    """Copies this source tree, and changes the version of the press (the code that turns lines into
+    batches) that the copy's agent names. That agent still makes the same records."""
     for name in PACKAGES:
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=IGNORED)
     recipe = tree / "agent" / "batches" / "recipe.py"

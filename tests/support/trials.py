@@ -1,8 +1,8 @@
 """Stories of faults. Many stories run on one pipeline, each with its own topic, files and lines.
 
-Starting Spark takes longer than everything else, so stories share their loads. A story is a
-generator: its code before a `yield` runs before a load, and its code after the `yield` checks that
-load. It yields once for each load that it needs::
+Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
+over the topics of all stories). A story is a generator: its code before a `yield` runs before a
+load, and its code after the `yield` checks that load. It yields once for each load that it needs::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:
@@ -39,7 +39,7 @@ from support.proxy import Fault, Intervention, produces
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
 SITE = "site"
-"""The stage of all stories that need only the programs of a site."""
+"""The name of the stage (a pipeline and its loads) for stories that need only a site's programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,8 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes that the agent has promised, whether it has sent them or not."""
+        """The number of bytes that the agent has promised to send, whether it has sent them or
+        not."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -164,8 +165,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self) -> Program:
-        """The program that loads only this story's topics, not started yet. First waits until
-        the mirror has all records of these topics."""
+        """Waits until the mirror has all records of this story's topics. Returns a program, not yet
+        started, that loads only these topics."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options)
 
@@ -292,7 +293,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """The stories of a stage that belong to the selected tests."""
+    """Those stories of a stage whose tests are selected in this run."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)

@@ -1,9 +1,9 @@
 """The client: producer, fetcher, metadata and administration, in whole batches.
 
     values      cluster, delivery                 the values that callers see
-    decisions   outbox, dispatch, fetching        order, retries, positions: pure
-                connection, session, metadata     requests of a connection, links, leaders: pure
-                calls, requests, group_offsets, backoff    requests as values
+    decisions   outbox, dispatch, fetching        order, retries, positions
+                connection, session, metadata     requests of a connection, all connections, leaders
+                calls, requests, group_offsets, backoff    requests as values, and waits
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
                 pump                              the fetcher's requests and answers
@@ -19,7 +19,7 @@ The producer in this package takes finished batches, for Skidway's own programs.
 
 Limits exist for bytes buffered by a producer, open requests per leader, bytes of a response, calls
 per connection, known topics, waits between attempts. Retriable errors are retried, after waits of
-50 ms to 1 s. A producer never gives up a batch. Every other call gives up after the request
+50 ms to 1 s. A producer retries a batch without limit. Every other call gives up after the request
 timeout.
 """
 

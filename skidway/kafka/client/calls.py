@@ -58,7 +58,8 @@ class MessageCall:
 
 @dataclass(frozen=True, slots=True)
 class ProduceCall:
-    """Batches for partitions of one leader, at most one per partition. data: sorted by topic."""
+    """Batches for partitions of one leader, at most one per partition. data: the batches, sorted
+    by topic."""
 
     acks: int
     timeout_ms: int
@@ -66,7 +67,7 @@ class ProduceCall:
 
     @property
     def api(self) -> ApiKey:
-        """Produce."""
+        """The API of the request: Produce."""
         return ApiKey.PRODUCE
 
     @property
@@ -94,7 +95,7 @@ class FetchCall:
 
     @property
     def api(self) -> ApiKey:
-        """Fetch."""
+        """The API of the request: Fetch."""
         return ApiKey.FETCH
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:

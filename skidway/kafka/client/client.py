@@ -35,10 +35,11 @@ from skidway.kafka.types import TopicPartition
 _RETRY_WAIT_S = 0.05
 
 
-# More than 25 methods: one for each request to a cluster, and the loop that waits for answers.
+# This class has more than 25 methods: one for each request to a cluster, and the loop that waits
+# for answers.
 class Client:
-    """Sends requests to the brokers of one cluster. Connects at first use. Not for several threads
-    at once.
+    """Sends requests to the brokers of one cluster. A client connects at first use. Only one thread
+    at a time may use a client.
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. An
     answer that is an error raises `KafkaError`, unless the method returns the errors per topic.
@@ -59,8 +60,8 @@ class Client:
         text.
 
         refused_timeout_ms: a request gives up after this time if connections are refused and no
-        broker has answered any request yet. The time is short if a person waits. None: the request
-        gives up after the request timeout, as after any other failure.
+        broker has answered any request yet. The time is short if a person waits. None means that
+        the request gives up after the request timeout, as after any other failure.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -96,7 +97,8 @@ class Client:
             self._watcher.close()
 
     def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
-        """Brokers and topics (None: all topics). A topic that does not exist has an error."""
+        """The brokers, and the named topics (None means all topics). A topic that does not exist
+        has an error."""
         cluster = cluster_of(self._ask(metadata_call(topics), self._any_address))
         self.picture.learned(cluster)
         return cluster

@@ -121,7 +121,7 @@ class ConfigEntry:
 @dataclass(frozen=True, slots=True)
 class ConfigChanges:
     """Changes to a topic's settings. Other settings keep their values. `append` and `subtract`
-    change lists."""
+    change settings that are lists."""
 
     set: Mapping[str, str] = field(default_factory=dict)
     delete: Sequence[str] = ()
@@ -131,7 +131,8 @@ class ConfigChanges:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A broker's log directory. Bytes are -1 if unknown. error: NONE if the directory is in use."""
+    """A broker's log directory. Bytes are -1 if unknown. error: NONE if the broker can use the
+    directory."""
 
     path: str
     error: ErrorCode

@@ -32,7 +32,8 @@ _SEND_PIECES_MAX = 64
 
 
 class Answer(NamedTuple):
-    """The outcome of a call: a response or an error, never both."""
+    """The outcome of a call: a response or an error, never both. A call without a response (acks 0)
+    has neither. ticket: the number that identifies the call."""
 
     ticket: int
     response: Any

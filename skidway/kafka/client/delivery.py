@@ -1,4 +1,4 @@
-"""The reports of a producer to its owner."""
+"""The reports of a producer to its owner, the code that sends batches with the producer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ class Delivery(NamedTuple):
     """The outcome of one batch.
 
     base_offset: -1 if there is an error, or if the broker did not send an offset (acks 0,
-    DUPLICATE_SEQUENCE_NUMBER). error: the broker refused this batch for good, or `Drained`.
+    DUPLICATE_SEQUENCE_NUMBER). error: None if the batch was acknowledged; else the error with which
+    the broker refused the batch for good, or `Drained`.
     attempts: how often the batch was sent. If the broker refused the batch, any attempt except the
-    last may have stored the batch. If the batch was drained, any attempt may have stored it.
+    last may have stored the batch. If `error` is `Drained`, any attempt may have stored the batch.
     """
 
     token: object
@@ -26,8 +27,8 @@ class Delivery(NamedTuple):
 
 
 class Drained(KafkaError):
-    """An earlier batch of the partition was refused for good. The owner decides whether to send
-    this batch again."""
+    """An earlier batch of the partition was refused for good, so the producer gave this batch back
+    to its owner. The owner decides whether to send this batch again."""
 
     def __init__(self, tp: TopicPartition) -> None:
         super().__init__(

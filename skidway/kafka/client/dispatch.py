@@ -1,7 +1,8 @@
 """The producer's decisions: which batches go into which requests to which leaders.
 
-Pure: `plan` says which requests to send now; `answered` and `lost` take the requests' outcomes;
-`deliveries` reports to the owner. The driver does the I/O and fetches producer ids.
+This module does no I/O: `plan` says which requests to send now; `answered` and `lost` take the
+requests' outcomes; `deliveries` reports to the owner, the code that uses the producer. The driver
+(`producer`) does the I/O and fetches producer ids.
 
 A request holds at most one batch of each partition. At most `max_in_flight` requests are open to
 one leader. Partitions take turns.
@@ -29,7 +30,7 @@ Leaders = Callable[[TopicPartition], Address | None]
 
 
 class Planned(NamedTuple):
-    """A Produce request that must be sent to an address now; batches sorted by topic."""
+    """A Produce request that must be sent to an address now. Its batches are sorted by topic."""
 
     id: int
     address: Address
@@ -42,7 +43,7 @@ class _Open(NamedTuple):
 
 
 class Dispatch:
-    """The outboxes of all partitions, and the open requests."""
+    """The outboxes (undelivered batches) of all partitions, and the requests without an answer."""
 
     def __init__(
         self,

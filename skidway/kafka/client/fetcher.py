@@ -1,4 +1,5 @@
-"""The blocking fetcher: whole batches of many partitions, from offsets that the owner sets."""
+"""The blocking fetcher: reads whole batches of many partitions, from offsets that its caller
+sets."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from skidway.kafka.types import TopicPartition
 class Fetcher:
     """Reads partitions from given offsets up to their high watermarks, and waits there for more.
 
-    While the owner works on the batches of a `poll`, the next response is already requested.
+    While the caller works on the batches of a `poll`, the next response is already requested.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Fetcher:
             pause_s = until - now if due is None else min(until, due) - now
             last_look = client.wait(pause_s, wake) or clock.monotonic() >= until
         found = self._fetching.take()
-        if found:  # request the next batches while the owner works on these
+        if found:  # request the next batches while the caller works on these
             self._pump.advance(clock.monotonic())
             client.push()
             return found

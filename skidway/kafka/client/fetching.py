@@ -1,10 +1,11 @@
 """The fetcher's decisions: each partition's position, and what to fetch from which leader.
 
-Pure: `plan` says which fetches to send now; `answered` and `lost` take the outcomes of these
-fetches; `take` gives the batches to the owner. At most one fetch is open to a leader at a time.
-While batches from a leader wait to be taken, no fetch is sent to that leader. So at most one
-response per leader is held in memory. Partitions take turns at the front of the requests, because a
-broker fills a response from the front.
+This module does no I/O: `plan` says which fetches to send now; `answered` and `lost` take the
+outcomes of these fetches; `take` gives the batches to the owner, the code that reads the
+partitions. At most one fetch is open to a leader at a time. While batches from a leader wait to be
+taken, no fetch is sent to that leader. So at most one response per leader is held in memory.
+Partitions take turns at the front of the requests, because a broker fills a response from the
+front.
 
 The owner gets whole batches. The first batch is the batch that contains the position. A partial
 last batch is dropped and fetched again. The next position is after the last whole batch, so nothing
@@ -36,7 +37,7 @@ REST_S_MAX = 0.1
 had few bytes, the next fetch waits a little. Otherwise client and broker would look at all
 partitions for each small batch.
 """
-RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this to fetch a large batch
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this limit to fetch a large batch
 
 Leaders = Callable[[TopicPartition], Address | None]
 Place = tuple[Address, int]
@@ -220,8 +221,8 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted since the last call, each with the newest
-        reason. Reading goes on by itself. A caller that compares the last batch before the position
-        with the source must repeat the comparison after an interruption.
+        reason. Reading goes on by itself. A mirror, which compares the last batch of its own log
+        with the source, must compare again after an interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found
@@ -322,8 +323,8 @@ class Fetching:
         self._errors.append((tp, reading.generation, error))
 
     def _ask_for_more(self, tp: TopicPartition, reading: _Reading, records: memoryview) -> None:
-        """Raises the partition's `max_bytes` for the next fetch. The answer had no whole batch that
-        reaches the position."""
+        """Increases the partition's `max_bytes` for the next fetch, because the answer had no whole
+        batch that reaches the position."""
         needed = 2 * len(records)
         if len(records) >= HEADER_BYTES:
             needed = max(needed, read_header(records).size_bytes)
@@ -335,7 +336,8 @@ class Fetching:
 
 
 def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
-    """The whole batches that reach a position, and the position after them.
+    """The whole batches that contain a position or come after it, and the position after these
+    batches.
 
     A batch is bad if it is damaged, or if offsets do not rise. If good batches come before a bad
     batch, only the good batches are returned, and a later call finds the bad batch. If the first

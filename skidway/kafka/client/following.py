@@ -1,8 +1,8 @@
-"""A client inside another loop: for mirrors, which run in a broker's loop.
+"""A client that runs inside another loop. Mirrors use it, because they run in a broker's loop.
 
-Nothing here waits, provided that the resolver does not wait for brokers' names. The loop supplies a
-`Watcher` on its own epoll, and passes that epoll's events to the client. It calls `turn` after
-the events, and at `next_deadline`::
+Nothing here waits, if the resolver (`look_up`) finds brokers' addresses without waiting. The loop
+supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. It calls `turn`
+after the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
@@ -120,8 +120,8 @@ class LoopClient:
 
     @property
     def failure_count(self) -> int:
-        """How many connections have ended or could not be opened. If it changes, there was an
-        interruption."""
+        """How many connections have ended or could not be opened. If the number changes, there was
+        an interruption."""
         return self._session.failure_count
 
     @property
@@ -198,7 +198,8 @@ class LoopClient:
 
     @property
     def has_news(self) -> bool:
-        """Whether a turn has something to do now. Cheap, however many partitions are read."""
+        """Whether a turn has something to do now. The check is cheap, however many partitions are
+        read."""
         return bool(
             self._session.delivered_count != self._seen_count
             or self._inbox

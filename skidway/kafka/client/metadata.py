@@ -1,9 +1,9 @@
 """Which broker leads which partition, as far as this client knows.
 
-`Metadata` covers the topics in use. It asks again when a leader is unknown, or when an answer shows
-that a leader has changed, but at most once per backoff. It also asks every five minutes. It never
-creates a topic. No I/O: `advance` submits requests through the session, and the time is a
-parameter.
+`Metadata` asks for the topics in use. It asks again when a leader is unknown, or when an answer
+shows that a leader has changed, but it waits between two requests (`Backoff`). It also asks every
+five minutes. It never creates a topic. This module does no I/O: `advance` submits requests through
+the session, and the time is a parameter.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Metadata:
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def mark_stale(self) -> None:
-        """Makes a request for metadata due: an answer has shown that a leader has changed."""
+        """Notes that a leader has changed, as an answer has shown: metadata must be requested
+        again."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
@@ -117,7 +118,8 @@ class Metadata:
 
     @property
     def next_deadline(self) -> float | None:
-        """When to call `advance` again (monotonic seconds); None: only after another event."""
+        """When to call `advance` again (monotonic seconds); None means only after another
+        event."""
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:

@@ -4,8 +4,8 @@
     network   opens and closes sockets, moves bytes between sockets and connections
     session   decides what the network does; uses no socket
 
-Each call's pieces of memory are sent with sendmsg, without copying. Bytes are received straight
-into the frame to which they belong.
+A link stands for one address on one channel (see `session`). Each call's pieces of memory are sent
+with sendmsg, without copying. Bytes are received straight into the frame to which they belong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
 class Watcher(Protocol):
-    """Waits for descriptors, for a network."""
+    """Tells a network when its descriptors are readable or writable."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         """From now on, reports when a descriptor is readable (`read`) or writable (`write`)."""
@@ -38,7 +38,8 @@ AddressInfo = tuple[int, int, int, str, tuple[object, ...]]
 """Family, type, protocol, canonical name, address: a result of getaddrinfo."""
 
 Resolve = Callable[[str, int], Sequence[AddressInfo] | None]
-"""The addresses of a host; None while the name is being looked up. Raises OSError."""
+"""A function that returns the addresses of a host, or None while the name is being looked up. It
+may raise OSError."""
 
 
 def resolve(host: str, port: int) -> Sequence[AddressInfo]:
@@ -96,7 +97,8 @@ class Network:
         return False
 
     def ready(self, fd: int, readable: bool, writable: bool, now: float) -> bool:
-        """Serves a descriptor. Returns False if the descriptor does not belong to this network."""
+        """Handles an event of a descriptor. Returns False if the descriptor does not belong to this
+        network."""
         found = self._by_fd.get(fd)
         if found is None:
             return False

@@ -3,16 +3,18 @@
     queue    batches without a sequence, in send order
     flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
              `settle` removes the acknowledged batches at the front
-    doomed   batches that go back to the owner: a refused batch and all batches after it
+    doomed   batches that go back to the owner (the code that uses the producer): a refused batch
+             and all batches after it
 
-Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole:
+Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole in the
+log:
 
 * Sequences count records. A retry has the same bytes and the same sequence. A batch never expires.
-* A broker accepts any first sequence from a producer that it does not know. If several batches
-  are in flight, such a broker may refuse an earlier batch and accept a later batch. So only one
-  batch is in flight in these cases: until the first acknowledgement under an identity, after a
-  lost connection or a change of leader, after an hour without traffic, and while event times are
-  over an hour old (Apache Kafka forgets producers by event time).
+* A broker accepts any first sequence from a producer that it does not know. If several batches are
+  in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
+  is in flight in these cases: until the first acknowledgement under an identity (producer id and
+  epoch), after a lost connection or a change of leader, after an hour without traffic, and while
+  event times are over an hour old (Apache Kafka forgets producers by event time).
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
@@ -20,7 +22,7 @@ Rules (docs/delivery.md). If one rule were missing, some order of events would l
   id. But a batch that was refused for good goes back to the owner, with all batches after it.
 * The owner gets acknowledgements in send order, without holes.
 
-No I/O and no clock: times are parameters.
+This module uses no I/O and no clock: times are parameters.
 """
 
 from __future__ import annotations
@@ -266,7 +268,7 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Ends the drain and asks for another identity. Must be called with no batch in flight."""
+        """Ends the drain and asks for another identity. No batch may wait for an answer then."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()

@@ -23,9 +23,9 @@ from skidway.kafka.types import TopicPartition
 class Producer:
     """Sends batches to their partitions' leaders, in order, until they are acknowledged.
 
-    The rules are those of `skidway.kafka.client.outbox`. `send`, `poll` and `flush` do all the
-    work; `send` never waits. If a broker refuses a batch only for now, the batch is sent again
-    without limit; `troubles` names the partition and the error.
+    The module `skidway.kafka.client.outbox` has the rules for order and retries. `send`, `poll` and
+    `flush` do all the work; `send` never waits. If a broker refuses a batch only for now, the batch
+    is sent again without limit; `troubles` names the partition and the error.
     """
 
     def __init__(
@@ -38,8 +38,9 @@ class Producer:
         max_buffered_bytes: int = 64 * 1024 * 1024,
         clock: Clock | None = None,
     ) -> None:
-        """acks: when the broker answers. -1: after a batch is durable; 1: after it is written;
-        0: never (allowed only without idempotence; the order of batches is not kept)."""
+        """acks: when the broker answers. With -1 it answers after a batch is durable, with 1 after
+        the batch is written, with 0 never (allowed only without idempotence; the order of batches
+        is not kept)."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -65,8 +66,8 @@ class Producer:
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
         """Binds topics to their ids, so that batches go to no other topic of the same name. If a
-        topic is deleted and created again, its batches wait, and `made_again` names it. "" means an
-        unknown id.
+        topic is deleted and created again, its batches wait, and `made_again` names the topic. ""
+        means an unknown id.
 
         The client learns ids together with leaders, from metadata. So if a topic is deleted and
         created again between two batches, the new topic gets batches until the client asks for

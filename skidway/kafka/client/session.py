@@ -9,8 +9,9 @@ repeated.
 Channels separate calls that must not wait for each other: a long-polling fetch delays every later
 call on its connection.
 
-A driver (`skidway.kafka.client.network`) does the I/O: it asks for `dials` and `hangups`, moves
-bytes, and calls `expire` at `next_deadline`. Times are parameters (monotonic seconds).
+A driver (`skidway.kafka.client.network`) does the I/O: it asks which links to connect (`dials`) and
+which to close (`hangups`), moves bytes, and calls `expire` at `next_deadline`. Times are parameters
+(monotonic seconds).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Channel(Enum):
 
 
 class Disconnected(BrokerUnreachable):
-    """The connection ended before the call was answered; the broker may have carried it out."""
+    """The connection ended before the call was answered; the broker may have carried out the
+    call."""
 
 
 class LinkKey(NamedTuple):
@@ -222,7 +224,7 @@ class ClientSession:
             self._collect(link)
 
     def received(self, link: Link, count: int, now: float) -> None:
-        """Takes `count` bytes that came into the link's space; 0 is the end of the stream."""
+        """Takes `count` bytes that came into the link's space; 0 means the end of the stream."""
         if link.connection is None:
             return
         if count == 0:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class SelectorWatcher:
-    """A `Watcher` on a selector."""
+    """A `Watcher` (see the module `network`) that uses a selector."""
 
     __slots__ = ("_selector",)
 
@@ -27,8 +27,8 @@ class SelectorWatcher:
         self._selector.unregister(fd)
 
     def wait(self, timeout_s: float, wake: Sequence[int]) -> list[tuple[int, bool, bool]]:
-        """Each ready descriptor as (descriptor, readable, writable), including the descriptors in
-        `wake`."""
+        """Waits at most `timeout_s` until a descriptor is ready. Returns each ready descriptor as
+        (descriptor, readable, writable), including the descriptors in `wake`."""
         for fd in set(wake):
             self._selector.register(fd, selectors.EVENT_READ)
         try:

@@ -18,7 +18,7 @@ REJECTED = TopicPartition("logs.rejected", 0)
 
 
 def lines(world: World) -> list[tuple[object, object]]:
-    """(line, mark) of each record, in log order."""
+    """The line and the mark `encoding_replaced` of each record, in log order."""
     schema = world.destinations()[0].recipe.schema.text
     values = [record.value[5:] for record in world.brokers.records("logs")]
     found = Codec(schema).decode(pa_binary(values)).batch.to_pylist()
@@ -27,7 +27,8 @@ def lines(world: World) -> list[tuple[object, object]]:
 
 @promise("2 encoding")
 def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again() -> None:
-    """A promised line is sent again by its recipe, although on_error was changed meanwhile."""
+    """A line that was promised before a kill is sent again by the recipe of that time, although
+    on_error was changed meanwhile."""
     replacing = settings(raw(on_error="replace"))
     world = World(replacing)
     world.kill_in_flight(b"caf\xe9\n", arrives=FIRST)
@@ -72,8 +73,8 @@ def configured(tmp_path: Path, **source: object) -> list[str]:
 def test_validate_says_in_how_many_lines_something_is_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the setting, validate counts lines with replaced bytes as fitting; without the setting
-    they do not fit."""
+    """With `on_error: replace`, `validate` counts lines with replaced bytes as fitting; without
+    this setting they do not fit."""
     assert main(configured(tmp_path, on_error="replace")) == 0
     said = capsys.readouterr().out
     assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said

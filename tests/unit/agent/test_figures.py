@@ -87,7 +87,8 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
-    """Generations that nobody saw count as lost ranges of their topic, without bytes."""
+    """Generations (rotated files) that were gone before the agent saw them count as lost ranges of
+    their topic, without bytes."""
     events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
     labels = {"topic": "figures-unseen", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1
@@ -98,8 +99,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def read_and_acknowledged(world: World) -> None:
-    """Has a line read and acknowledged between two looks through the patterns. The looks are an
-    hour apart."""
+    """Starts the agent, lets it look once, then writes a line and reports the file to the agent.
+    With `quiet` the next look comes only after an hour."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")
@@ -108,13 +109,14 @@ def read_and_acknowledged(world: World) -> None:
 
 @pytest.fixture
 def quiet() -> World:
-    """An agent that looks through the patterns only at its start."""
+    """An agent that looks for files that match its patterns at its start, and then only once an
+    hour."""
     return World(settings(raw(), reconcile_interval_ms=3_600_000))
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """The pending bytes are computed for the present moment, not taken from the last look, so they
-    do not include bytes that were acknowledged since."""
+    """The pending bytes are computed when they are asked for, not at the last look, so they do not
+    include bytes that were acknowledged since the look."""
     read_and_acknowledged(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):

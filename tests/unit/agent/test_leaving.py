@@ -1,4 +1,5 @@
-"""An agent that leaves: its last word, what prevents the last word, and what takes it back."""
+"""An agent that is asked to leave. Its last word on a topic is a final seal, which says that all
+lines are delivered; the tests show what prevents the last word, and what takes it back."""
 
 import pytest
 
@@ -73,8 +74,8 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
-    """While a file is written to, its topic gets ordinary seals and the obstacle is named; the last
-    word waits until the file rests."""
+    """While a file is written to, its topic gets ordinary seals, and the agent names the file as an
+    obstacle to leaving; the last word waits until the file rests."""
     world.files.append(A, b"0\n")
     world.start().leave()
     for index in range(40):
@@ -223,7 +224,7 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """A version of the program that knows no last words sent a later seal. Then the old last word
-    is dropped, so that its older time does not replace the newer seal."""
+    is dropped, so that its older time does not replace the time of the later seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -37,7 +37,7 @@ def picky() -> World:
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """After a call of this function, another version of the program runs."""
+    """A function; once it is called, the agent runs as another version of the program."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -47,8 +47,8 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @promise("2 found or sent")
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
-    """After an upgrade, records that the broker has are acknowledged, and the others are sent
-    once."""
+    """After an upgrade, records that are found on the broker count as acknowledged, and the others
+    are sent once."""
     world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
     world.files.append(A, b"four\n")
     upgrade()
@@ -63,8 +63,9 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """If only one of an intent's two topics has its records, the intent is divided: the missing
-    records get an intent of their own, with the old time of reading."""
+    """If only the data topic, or only the topic of rejected lines, has the records of an intent (a
+    stored promise to send a range of bytes), the intent is divided. The missing records get an
+    intent of their own, with the old time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
@@ -84,8 +85,8 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts that were found stay promised until the checkpoint passes them. So no part is read as
-    new if the agent is killed before its checkpoint."""
+    """Parts of an intent that were found on the brokers stay promised until the checkpoint passes
+    them. So no part is read as new if the agent is killed before its checkpoint."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -142,8 +143,8 @@ def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade
 
 @promise("2 read back")
 def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
-    """Batches that were on their way at the kill and arrive during the wait are found, not sent
-    again."""
+    """Batches that were on their way when the agent was killed, and that arrive while the restarted
+    agent waits for such batches, are found and not sent again."""
     world.kill_in_flight(b"one\n", survivors=5)
     upgrade()
     world.start()
@@ -157,7 +158,8 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
-    """If everything is found, the agent goes on at once."""
+    """If all promised records are found, the agent goes on at once and waits for no late
+    batches."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), read_back_wait_ms=3_600_000)
@@ -295,8 +297,8 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """If the agent is killed after it divided an intent, it reads the parts back again, and finds
-    or sends them."""
+    """If the agent is killed after it divided an intent, it searches the brokers for the parts
+    again, and sends those that it does not find."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()
@@ -325,8 +327,8 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
 def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """The new version accepts a line that the old version rejected, but its partition already has
-    later records of the file. So the line is declared lost and not sent."""
+    """The new version accepts a line that the old version rejected, but the line's partition
+    already has later records of the file. So the line is declared lost and not sent."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = recipes._BUILDERS["raw"]
@@ -342,8 +344,9 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """A missing part is sent only if both versions of the program end records at its bounds;
-    otherwise it is declared lost."""
+    """A missing part of an intent is sent only if the version of the program that promised it and
+    the version that runs both end records at the part's bounds; otherwise the part is declared
+    lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731

@@ -1,4 +1,5 @@
-"""The agent's seals: the time (W) that each names, and what it vouches for."""
+"""The agent's seals. A seal of a topic names a time (W), and vouches that all lines in the topic's
+files at the time W are acknowledged and counted."""
 
 from collections.abc import Sequence
 
@@ -37,8 +38,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is the moment before the look that notes the files' sizes. During the look a line may be
-    written to a file whose size is already noted."""
+    """W is the moment before the look that notes the files' sizes, because during the look a line
+    may be written to a file whose size is already noted."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -91,8 +92,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If a file gets different bytes and keeps its size before W, its noted size is void, because
-    only the old bytes were acknowledged."""
+    """If, before W, a file gets different bytes and keeps its size, the size that the look noted is
+    void, because only the old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -108,8 +109,9 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """The first look after a start notes the length of a rotated file with promised lines. If the
-    file then turns out to have other bytes, written before W, the note is void."""
+    """The first look after a start notes the length of a rotated file whose lines are promised, but
+    not acknowledged. If the file then turns out to have other bytes, written before W, the noted
+    length is void."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -134,8 +136,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """While a seal waits for acknowledgements, the agent finds that generations are missing. Then
-    it notes the sizes anew for a later seal."""
+    """While a seal waits for acknowledgements, the agent finds that generations (rotated files) are
+    missing. Then it notes the files' sizes anew for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -158,8 +160,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """If a delivered, rotated file is unreadable when the agent starts, it holds the seal only
-    until it can be looked at."""
+    """If a delivered, rotated file is unreadable when the agent starts, the file delays its topic's
+    seal only until the agent can look at it."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

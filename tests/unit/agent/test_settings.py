@@ -82,8 +82,8 @@ def test_what_cannot_work_is_refused_before_it_runs(
 
 @pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
 def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
-    """A topic named *.rejected is refused, because the audit would take it for a topic of rejects,
-    and its lines could mix with another topic's rejects."""
+    """A topic named *.rejected is refused, because the audit would take it for a topic of rejected
+    lines, and its lines could mix with another topic's rejected lines."""
     more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)
@@ -125,8 +125,8 @@ def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
 def test_exit_statuses_of_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 0 means good, 78 a refused configuration, 65 a state that cannot be shown; each
-    with one sentence."""
+    """Exit status 0 means a good configuration, 78 a refused one, and 65 a state that cannot be
+    shown; each comes with one sentence."""
     good = tmp_path / "good.yml"
     good.write_text(SMALLEST)
     assert main(["agent", "validate", "--config", str(good)]) == 0

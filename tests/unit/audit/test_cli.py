@@ -34,7 +34,8 @@ def _store(folder: Path, *, records: int = 5) -> None:
 
 
 def test_a_complete_store_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A report on a complete store ends with 0 and prints a table and the sentence."""
+    """A report on a store whose only bucket is complete ends with 0, and prints a table and a
+    sentence with the verdict."""
     _store(tmp_path)
     assert main(["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]) == 0
     printed = capsys.readouterr().out
@@ -180,8 +181,8 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting for a proven host ends at once. hdfs is not required unless asked for, because the
-    next load may be a day away."""
+    """Waiting for a proven host ends at once. The hdfs tier is not required unless `--tiers` names
+    it, because the next load may be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
@@ -261,8 +262,8 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report names the missed hosts even if all its buckets are complete, because these buckets
-    lack what a silent host has not sent."""
+    """A report names the missed hosts (expected hosts that do not report) even if all its buckets
+    are complete, because these buckets lack what a silent host has not sent."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out

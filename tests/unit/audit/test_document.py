@@ -38,7 +38,7 @@ def ms(time: str) -> int:
 
 def said() -> list[Message]:
     """app1 is good. app2 has not sealed the topic auth, and the broker has too few records of app2.
-    app4 is gone."""
+    app4 stopped sending earlier."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},

@@ -82,16 +82,17 @@ def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
 
 
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
-    """A run's rate is its messages divided by its time. The rate at each point of the series covers
-    the time since the previous point, however long that was."""
+    """A run's rate is its messages divided by its time. A run is measured at a series of points in
+    time. The rate at each point covers the time since the previous point, however long that was."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]
 
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
-    """The lines that perf-test prints become a series. Each rate covers the time since the previous
-    line. The averages that perf-test prints at the end are not part of the series."""
+    """The lines that perf-test, RabbitMQ's load generator, prints become a series. Each rate covers
+    the time since the previous line. The averages that perf-test prints at the end are not part of
+    the series."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"

@@ -47,8 +47,8 @@ def test_every_setting_of_a_topic_is_there() -> None:
 
 
 def test_a_setting_that_is_shown_in_parts_says_so() -> None:
-    """The row of a setting that is shown in parts also names the second part, such as
-    `mirror.gaps.2`."""
+    """If a setting's value may be so long that it is shown as several settings, the setting's row
+    also names the second of them, such as `mirror.gaps.2`."""
     second = list(gaps.shown("0:1-2:expired,0:3-4:expired", size_max=20))[1]
     (words,) = (words for name, *_, words in rows("topic settings") if name == f"`{gaps.CONFIG}`")
     assert f"`{second}`" in words

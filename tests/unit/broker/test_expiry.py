@@ -77,7 +77,8 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """Segments expire only up to the lowest offset of the groups that retention.hold names."""
+    """Segments expire only up to the lowest offset of the groups that retention.hold names: such a
+    group holds (keeps from expiring) what it has not read."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1
@@ -93,8 +94,8 @@ def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> 
 
 
 def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
-    """An offset beyond the log's end was committed to an earlier topic of that name, and counts as
-    no offset."""
+    """An offset beyond the log's end was committed to an earlier topic of the same name, and counts
+    as no offset."""
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
 
 
@@ -108,8 +109,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """While the broker reads offsets, an operator adds a group to retention.hold. Until the broker
-    has read the offset of this group too, it deletes nothing."""
+    """If an operator adds a group to retention.hold while the broker reads offsets, the broker
+    deletes nothing until it has read the offset of this group, too."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]
@@ -137,8 +138,8 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
 
 @promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
-    """Beyond the limit of the hold, records expire even if a slow group has not read them. They are
-    counted as lost to that group."""
+    """Beyond the limit of the hold, records expire even if a slow group has not read them. The
+    expired records are counted as lost to that group."""
     world = World(tmp_path, LogConfig(
         segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
     ))  # fmt: skip

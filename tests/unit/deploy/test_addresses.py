@@ -40,8 +40,8 @@ def test_an_existing_kafka_stands_in_for_brokers() -> None:
 
 
 def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
-    """server.N keys are written only if there are several servers. N is the number that the
-    inventory gives to a server."""
+    """The server.N keys of ZooKeeper's configuration are written only if there are several servers.
+    N is the number that the inventory gives to a server."""
     alone = [host("z1")]
     three = [host(f"z{n}", zookeeper_id=n * 10) for n in (1, 2, 3)]
     assert addresses.zookeeper_servers(alone) == {}
@@ -50,8 +50,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets metrics.listener, health is asked at that address. If that address is a
-    wildcard address, health is asked on loopback."""
+    """If the inventory sets a program's metrics.listener, the program's health is asked at that
+    address. If that address is a wildcard address, health is asked on loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -59,7 +59,8 @@ def test_health_is_asked_where_the_settings_say() -> None:
 
 @pytest.mark.parametrize("brokers", [[], [host("b", skidway_cluster="elsewhere")]])
 def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]]) -> None:
-    """An empty group counts as a missing one, so no program is given an empty address."""
+    """An inventory group without hosts counts as a missing group, so no program is given an empty
+    address."""
     assert addresses.bootstrap_servers(CLUSTERS, brokers) == {}
     assert addresses.zookeeper_connect([]) == addresses.registry_url([]) == ""
     assert addresses.zookeeper_servers([]) == {}

@@ -1,4 +1,5 @@
-"""Which clusters a cluster mirrors, and which counters count the records of each cluster."""
+"""Which clusters a cluster mirrors, and which of the audit's counters (programs) count the records
+of each cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The collection's files agree with each other: argument specs, defaults, README, playbooks."""
+"""The files of the Ansible collection agree with each other: argument specs, defaults, README,
+playbooks."""
 
 from __future__ import annotations
 
@@ -60,8 +61,9 @@ def test_every_option_has_type_and_description(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_variables_have_the_prefix_of_their_role(role: str) -> None:
-    """A role's variables begin with the role's name, with the prefix of the fleet, or with that of
-    the shared steps. This is tested because ansible-lint does not check it."""
+    """A role's variables begin with the role's name, with the prefix of the fleet (skidway_), or
+    with the prefix of the shared steps (common_). This is tested because ansible-lint does not
+    check it."""
     found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
     assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
 
@@ -106,8 +108,9 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
-    """A playbook with waves pings all hosts first. Otherwise a host that is off, if it is the only
-    host in its wave, would end the play before the other hosts are done."""
+    """A playbook that handles its hosts in waves (Ansible's `serial`) pings all hosts first.
+    Otherwise a host that is off, if it is the only host in its wave, would end the play before the
+    other hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]
@@ -143,9 +146,9 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """A separate unit drains the agent, and the agent's own unit stays unchanged. The separate unit
-    stops when the agent starts. Its output uses neither `append:` nor `truncate:`, which systemd
-    has only since versions 240 and 248."""
+    """A separate unit drains the agent (delivers all that the agent has left), and the agent's own
+    unit stays unchanged. The separate unit stops when the agent starts. Its output uses neither
+    `append:` nor `truncate:`, which systemd has only since versions 240 and 248."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()

@@ -1,4 +1,4 @@
-"""The audit's roster, made from the inventory."""
+"""The audit's roster (the agents' hosts and their topics), made from the inventory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
-    """The roster keeps every host, because the audit must tell a silent host from a retired one."""
+    """The roster keeps every host and marks a host that left the inventory as retired, because the
+    audit must tell a silent host from a retired one."""
     app1 = host("app1", skidway_cluster="dc1", agent_sources=[{"topic": "b"}, {"topic": "a"}])
     app2 = host("app2", skidway_cluster="dc1", agent_settings={"sources": [{"topic": "c"}]})
     both = roster.roster(None, [app2, app1], CLUSTERS)
@@ -36,8 +37,8 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """Without asking, a run may retire up to a tenth of the roster. Even if a tenth is less than
-    one host, the run may retire one host."""
+    """Without the operator's confirmation, a run may retire up to a tenth of the roster. Even if a
+    tenth is less than one host, the run may retire one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""

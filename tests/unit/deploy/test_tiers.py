@@ -1,4 +1,5 @@
-"""Which topics the audit does not expect in every tier, according to the inventory."""
+"""Which topics the audit does not expect in every tier (agent, broker, mirror, hdfs), according to
+the inventory."""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
 
 
 def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() -> None:
-    """The audit expects no mirror tier of an unmirrored cluster. Otherwise a wave with one of the
-    cluster's agents would never pass, and the report would never call the cluster's topics
-    complete."""
+    """The audit expects no mirror tier of an unmirrored cluster. Otherwise a wave (agents that are
+    upgraded together) with one of the cluster's agents would never pass, and the report would never
+    call the cluster's topics complete."""
     clusters = {"dc1": {}, "dc2": {}, "dc3": {}, "offline": OFFLINE}
     found = exempt(clusters, [at("offline")], "dc1 dc3")
     assert found == {"mirror": [r"dc3\..+"], "hdfs": [r"dc3\..+"]}
@@ -62,9 +63,9 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 
 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
-    """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match the
-    topic of its rejects, `nginx.rejected`. A topic that is not mirrored cannot be loaded from the
-    mirror, either."""
+    """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
+    `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
+    loaded from the mirror, either."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -129,8 +130,8 @@ def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
 
 @pytest.mark.parametrize("groups", [{}, {"agents": [], "loaders": []}])
 def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str]]) -> None:
-    """An empty group counts as a missing one, because an inventory may name a group before it has
-    hosts."""
+    """An inventory group without hosts counts as a missing group, because an inventory may name a
+    group before the group has hosts."""
     clusters = {"dc1": {}, "dc3": {}, "offline": {"mirrors": ["dc1"]}}
     assert tiers.exempt_topics(clusters, groups, {}) == {"mirror": [r"dc3\..+"]}
 
@@ -156,7 +157,8 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
 
 def test_a_tier_is_not_lost_without_a_word() -> None:
     """If an inventory has lost its loaders, a sentence reports this as a problem. Otherwise the
-    audit would call buckets complete although no loader took their records."""
+    audit would call its buckets (spans of event time) complete although no loader took their
+    records."""
     all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
     said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
     assert "not for mirror, hdfs any more" in said
@@ -167,8 +169,8 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added. A tier may be dropped if it is named with -e (as a text). Without an
-    earlier audit no tier can be lost."""
+    """Tiers may be added. A tier may be dropped if Ansible's option -e names it (as a text).
+    Without an earlier audit no tier can be lost."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

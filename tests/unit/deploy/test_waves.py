@@ -1,4 +1,4 @@
-"""How a wave of agents ended, and whether it is rolled back."""
+"""How a wave (agents that are upgraded together) ended, and whether it is rolled back."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store that cannot create a name exactly once is refused as a configuration error, and so is
-    a URL without a path."""
+    """A store that cannot ensure that only one process creates a name is refused as a configuration
+    error, and so is a URL without a path."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -109,7 +109,7 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    """A root that cannot be written fails in one sentence with the path and the reason."""
+    """If the root cannot be written, the error is one sentence with the path and the reason."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
@@ -134,8 +134,8 @@ def test_files_that_vanish_while_listing_are_passed_over(
 def test_a_directory_that_is_still_written_to_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory is deleted even if a loser's task creates a file in it meanwhile; the winner does
-    not fail."""
+    """A directory is deleted even if a task of a load that lost the race for its number creates a
+    file in it meanwhile; the load that won the race does not fail."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/a", b"1")
     rmdir = os.rmdir

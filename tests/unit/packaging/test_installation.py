@@ -47,7 +47,8 @@ def test_silence_is_explained() -> None:
 
 @pytest.mark.parametrize(("lock", "extra"), [("demo", "demo"), ("test", "dev")])
 def test_what_is_announced_is_what_is_needed(lock: str, extra: str) -> None:
-    """A lock file names all distributions that the extra and our build need on this machine."""
+    """A lock file names all distributions that our build and the lock file's extra in
+    pyproject.toml need on this machine."""
     named = {_key(name) for name in locked((LOCKS / f"{lock}.txt").read_text())}
     wanted = set(needed("skidway", frozenset({extra, "build"}), {})) - {"skidway"}
     assert wanted <= named

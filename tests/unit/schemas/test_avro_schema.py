@@ -295,7 +295,7 @@ def test_texts_are_escaped_as_java_does() -> None:
 
 
 def test_size_is_bounded() -> None:
-    """A text of more than CHARACTERS_MAX is refused before it is read."""
+    """A text of more than CHARACTERS_MAX characters is refused before it is parsed."""
     with pytest.raises(SchemaInvalid, match="characters"):
         parse('"' + "x" * CHARACTERS_MAX + '"')
 

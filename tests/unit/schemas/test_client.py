@@ -230,7 +230,7 @@ def test_an_error_code_without_end_is_no_error_code() -> None:
     "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
 )
 def test_urls_that_are_none_are_refused(urls: str) -> None:
-    """A bad URL is refused before anything is asked."""
+    """A bad URL is refused before any request is sent."""
     with pytest.raises(ConfigurationRefused, match="no URL of a schema registry"):
         RegistryClient(urls)
 

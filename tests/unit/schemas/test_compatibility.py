@@ -23,7 +23,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType"
 
 @pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
-    """Each rule of schema resolution reports kind and place of what does not fit."""
+    """For each of Avro's rules of schema resolution, the kind and place of what does not fit are
+    reported."""
     got = incompatibilities(parse(reader), parse(writer))
     assert [(each.kind, each.path) for each in got] == found
 
@@ -69,7 +70,8 @@ PLAIN, WITH_B, NEEDS_B = record(A), record(A, B), record(A, field("b", "int"))
     ],
 )
 def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) -> None:
-    """Each level has its direction and reach; the newest failing version is named."""
+    """Each level has its direction (which schema must read which) and its reach (the latest version
+    or all); the newest version that does not fit is named."""
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed

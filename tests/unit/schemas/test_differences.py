@@ -111,7 +111,8 @@ def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
 
 
 def test_both_sides_can_be_set_beside_each_other() -> None:
-    """A change has both sides' texts; the side that lacks the field has None."""
+    """A change has the field's text in the old and in the new schema. The text is None for a schema
+    that lacks the field."""
     added, removed = differences(parse(record(A)), parse(record(B)))
     assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
     assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)

@@ -17,7 +17,8 @@ from support.registry_http import Registry, record
 def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a producer registers a version while somebody reads the plan, nothing is deleted."""
+    """If a producer registers a version while somebody reads the plan of the deletion, nothing is
+    deleted."""
     registry = Registry()
     registry.register("s", record(a=None))
     monkeypatch.setattr(

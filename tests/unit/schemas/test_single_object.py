@@ -28,13 +28,15 @@ DELTA: dict[str, Any] = {
 
 
 def test_the_header_is_avros() -> None:
-    """The header is C3 01 and the CRC-64-AVRO, little-endian, as specified for "null"."""
+    """The header is C3 01 and the schema's CRC-64-AVRO, little-endian. The test uses the value that
+    is specified for the schema "null"."""
     messages = Messages(['"null"'])
     assert messages.encode("null", None) == b"\xc3\x01" + (0x63DD24E7CC258F8A).to_bytes(8, "little")  # type: ignore[arg-type]
 
 
 def test_messages_come_back_with_their_defaults() -> None:
-    """Times stay milliseconds, missing fields take their defaults, and sums keep their sign."""
+    """Times stay milliseconds, missing fields take their defaults, and counts and checksums keep
+    their sign."""
     name, back = single_object.decode(single_object.encode("Announcement", OPEN))
     assert name == "Announcement"
     defaults = ("predecessor", "predecessor_position", "length", "born_ns")

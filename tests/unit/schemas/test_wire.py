@@ -16,7 +16,7 @@ values = st.lists(st.none() | st.binary(max_size=12), max_size=8)
 
 
 def sequential(value: bytes | None) -> tuple[int, bytes | None]:
-    """The wire format's rule for one value."""
+    """The wire format's rule for one value. Returns (schema id or -1, datum)."""
     if value is None or len(value) < 5 or value[0] != 0 or value[1] > 127:
         return -1, value
     return struct.unpack(">i", value[1:5])[0], value[5:]

@@ -1,4 +1,4 @@
-"""The order in which the servers of a ZooKeeper ensemble are started. Pure functions.
+"""The order in which the servers of a ZooKeeper ensemble are started. The functions are pure.
 
 A server of an ensemble serves only in a quorum, so the first servers are started without waiting
 for each to be healthy. Servers without data must never form a quorum while another server has the
@@ -30,11 +30,15 @@ def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> 
     the members is not safe).
 
     The decision uses the variable `zookeeper_seen` of each member: `runs`, `has_data`, and
-    `servers` (the number of servers with which it was last started). A member without this variable
-    takes no part in this run, or cannot be reached.
+    `servers` (the number of servers of the ensemble when the member was last started; 0 if it was a
+    single server). A member without this variable takes no part in this run, or cannot be reached.
 
-    Steps: first (has data and does not run, or runs alone), second (new, needed for a quorum, after
-    the first), new (the other new servers, once a quorum runs), rest (runs already).
+    The steps, in their order:
+
+        first   servers that have data, and do not run or run alone
+        second  the new servers that the first ones need for a quorum
+        new     the other new servers, once a quorum runs
+        rest    servers that run already
     """
     seen: dict[str, Seen] = {
         name: hosts[name]["zookeeper_seen"] for name in members if hosts[name].get("zookeeper_seen")

@@ -43,9 +43,9 @@ SERVICES = (
         ),
     ),
 )
-"""Groups of the inventory that an existing service may replace. Each entry: the group; the variable
-that names the service for all hosts; the programs that use the service. Each program: its group,
-its name, and the setting that names the service for one host."""
+"""Groups of the inventory that an existing service may replace. Each entry has the group, the
+variable that names the service for all hosts, and the programs that use the service. Each of these
+programs has its group, its name, and the setting that names the service for one host."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 

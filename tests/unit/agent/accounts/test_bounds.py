@@ -1,4 +1,5 @@
-"""Each message of the agent carries bounds of event times, which the audit uses or widens."""
+"""Each message of the agent carries bounds of event times. The audit uses or widens these
+bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Each bucket has one chain of `previous` numbers, however deltas are spread over transactions."""
+"""Each delta names, for each of its buckets, the bucket's previous delta. So the deltas of a bucket
+form one chain, however they are spread over transactions."""
 
 from __future__ import annotations
 

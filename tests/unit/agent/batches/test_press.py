@@ -1,4 +1,5 @@
-"""Pressing makes record batches of the bytes that intents name, by the source's recipe."""
+"""Pressing makes record batches of the bytes that intents name, by the source's recipe. An intent
+is a stored promise to send certain bytes of a file."""
 
 import numpy as np
 import pytest
@@ -71,8 +72,8 @@ def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
 
 
 def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
-    """A line that does not fit goes whole to the rejected topic, with its place, a reason and the
-    time of reading, and is counted there."""
+    """A line that does not fit the source's parser goes whole to the rejected topic, with its
+    place, a reason and the time of reading, and is counted there."""
     pressed = press(recipe(**regex(r"(?P<a>[0-9]+)")), reading(b"1\nno\n\xff\xfe\r\n"))
     assert [(r["reason"], r["line"], r["first"], r["length"]) for r in rejected(pressed)] == [
         ("no-match", b"no", 102, 3), ("encoding", b"\xff\xfe", 105, 4)

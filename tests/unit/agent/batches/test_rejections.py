@@ -39,8 +39,8 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
 
 
 def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
-    """A repaired source is well again once new lines have replaced the old ones in the window;
-    silence alone is not enough."""
+    """A repaired source is well again once new lines have replaced the old ones in the window of
+    recent lines; silence alone is not enough."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
     assert rejections.too_many()

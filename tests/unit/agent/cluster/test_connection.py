@@ -106,8 +106,8 @@ def test_a_source_becomes_a_recipe() -> None:
 
 
 def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
-    """If the settings name a schema file, the agent registers its schema under the topic's subject.
-    If the settings name a subject, the agent uses the subject's newest version."""
+    """If the settings name a schema file, the agent registers the file's schema under the topic's
+    subject. If the settings name a subject, the agent uses the subject's newest version."""
     path = tmp_path / "line.avsc"
     path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
     site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
@@ -154,7 +154,7 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
     """A running agent uses the new partitions and limits of its topics and keeps the schemas' ids.
-    If a topic was made again, the agent uses nothing of the new topic, and reports it."""
+    If a topic was made again, the agent uses nothing of the new topic, and reports this."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

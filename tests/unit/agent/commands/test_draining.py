@@ -47,14 +47,14 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """Draining is refused if read.until is set, because a last word would also vouch for the lines
-    that this setting keeps from being read."""
+    """Draining is refused if read.until is set, because the agent's last word (its final seal)
+    would also vouch for the lines that this setting keeps from being read."""
     with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
         drained(tmp_path, read_until=tmp_path / "until.json")
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk the answer names the disk and does not claim that the last word is stored."""
+    """On a full disk, draining reports the disk and does not claim that the last word is stored."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))

@@ -27,7 +27,7 @@ def test_it_is_a_script_of_three_commands() -> None:
 
 
 def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
-    """The commands use the version and the Python of the given wheels."""
+    """The printed commands use the version and the Python of the given wheels."""
     folder = tmp_path / "with blank"
     folder.mkdir()
     (folder / "wheels.json").write_text(json.dumps({"version": "3.1.4", "python": "3.12"}))
@@ -38,8 +38,8 @@ def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
 
 
 def test_without_the_wheels_it_is_this_version() -> None:
-    """If there are no wheels on the machine where the command runs, the commands use this program's
-    version."""
+    """If the machine has no wheels, the printed commands use the version of the program that prints
+    them."""
     assert f"/opt/skidway/{version('skidway')} " in snippet(Path("/srv/not-here"))
 
 

@@ -1,4 +1,5 @@
-"""Reading back turns a fetcher's answers and errors into rows and holes of partitions."""
+"""When the agent reads back from the brokers what arrived, it turns a fetcher's answers and errors
+into rows and holes. A hole is a part of a partition that cannot be read."""
 
 from __future__ import annotations
 
@@ -107,9 +108,9 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """If the first offset of a log is higher than the floor, the gap becomes a hole, and the agent
-    reads on from the first offset. If the broker's error does not say where the log begins, the
-    agent asks the broker for the first offset."""
+    """If the first offset of a log is higher than the floor (the offset at which the agent begins
+    to read), the gap becomes a hole, and the agent reads on from the first offset. If the broker's
+    error does not say where the log begins, the agent asks the broker for the first offset."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

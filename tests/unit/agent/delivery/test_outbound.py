@@ -1,5 +1,5 @@
-"""Flights: an intent whose batches are on their way is a flight. Batches are sent in order. A batch
-that the producer gives back is sent again."""
+"""Flights. An intent is a stored promise to send certain bytes; while its batches are on their way,
+it is a flight. Batches are sent in order. A batch that the producer gives back is sent again."""
 
 import pytest
 
@@ -136,7 +136,8 @@ def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behin
 
 
 def test_halves_hold_the_same_records() -> None:
-    """A record is the same whether it travels in the whole batch or in one half of it."""
+    """A record is the same whether it travels in a whole batch or in one of the two halves that
+    replace a refused batch."""
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")

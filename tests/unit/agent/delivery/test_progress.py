@@ -1,5 +1,5 @@
-"""Acknowledged offsets and floors: a partition's floor is the offset at which reading back may
-begin."""
+"""Acknowledged offsets and floors. A partition's floor is the offset at which the agent may begin
+to read back what arrived."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> N
 
 
 def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
-    """An offset acknowledged before an intent was sent is lower than the intent's floor, even if no
-    checkpoint has written it yet."""
+    """An offset that was acknowledged before an intent was sent is lower than the intent's floor,
+    even if no checkpoint has written that offset yet."""
     files, made = Files(1, 2), progress()
     made.sent([Departure(P, (1,))])
     made.acknowledged({P: 9})

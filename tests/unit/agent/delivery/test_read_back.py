@@ -1,4 +1,5 @@
-"""The records that were found in the partitions divide an intent into parts."""
+"""The records that were found in the partitions divide an intent (a promised range of a file's
+bytes) into parts."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def parts(*found: Rows, gap: bool = False) -> list[tuple[int, int, Fate]]:
 
 def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
     """An intent's range is divided into arrived and missing parts. Adjacent records join, whatever
-    their partition. Records of other agents and files, and of older ranges, are ignored."""
+    their partition. Records of other agents and files, and records outside of the range, are
+    ignored."""
     assert parts() == [(100, 200, Fate.MISSING)]
     assert parts(rows(P, (100, 150)), rows(Q, (150, 200))) == [(100, 200, Fate.ARRIVED)]
     assert parts(

@@ -1,5 +1,5 @@
-"""Records that a broker refuses for good: the agent first reads back whether an earlier attempt
-arrived."""
+"""Records that a broker refuses for good: the agent first reads the partition back, and so finds
+out whether an earlier attempt arrived."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
     """If the first attempt arrived, its answer was lost, and the broker refuses the retry, the line
-    is counted once, and is not set apart."""
+    is counted once, and is declared neither lost nor uncertain."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -129,8 +129,8 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """If the first offset of the log is higher than the floor, the line is declared uncertain,
-    because an attempt that arrived may have expired."""
+    """If the first offset of the log is higher than the floor (the offset at which the agent begins
+    to read), the line is declared uncertain, because it may have arrived and then expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2

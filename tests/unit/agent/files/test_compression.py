@@ -1,4 +1,5 @@
-"""Compressed generations: the agent reads each one once, at the positions of the plain file."""
+"""Compressed generations (rotated files): the agent reads each one once, at the positions of the
+plain file."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """A file that cannot be decompressed is named and holds the seal for a minute, because its
+    """A file that cannot be decompressed is named and holds back the seal for a minute, because its
     compression may still be under way. After that minute the file is declared lost."""
     world = made(first=LONG)
     world.kill()
@@ -268,8 +269,8 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """Within this block no compressed file has been measured yet. Measuring a large file takes a
-    while."""
+    """Within this block the agent does not know any compressed file's plain size yet, as if it were
+    still measuring large files."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -284,8 +285,8 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Promises wait until their compressed file is measured, even if the wait takes many looks, and
-    is longer than the wait for late batches. Nothing is lost."""
+    """Bytes that the agent has promised to send wait until their compressed file is measured, even
+    if the wait takes many looks, and is longer than the wait for late batches. Nothing is lost."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -335,8 +336,8 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
 
 
 def test_promises_are_not_given_up_before_the_first_look() -> None:
-    """An agent that is stopped as soon as it starts does not give up its promises, because it has
-    not looked for compressed files yet."""
+    """An agent that is stopped as soon as it starts does not give up the bytes that it promised to
+    send, because it has not looked for compressed files yet."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

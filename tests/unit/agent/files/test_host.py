@@ -49,8 +49,8 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """A dead link is named and holds the seal, because nobody knows where it should lead. A link
-    that was removed is not named."""
+    """A dead link is named and holds back the seal, because nobody knows where it should lead. A
+    link that was removed is not named."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")

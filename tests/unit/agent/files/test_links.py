@@ -94,8 +94,8 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
-    """A dead link is named and holds the seal until it is removed, because nobody knows where it
-    should lead."""
+    """A dead link is named and holds back the seal until it is removed, because nobody knows where
+    it should lead."""
     world.files.link("/containers/dead.log", "/pods/nowhere.log")
     world.settle(rounds=3)
     seals = len(world.of(Seal))

@@ -62,8 +62,8 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Until the file system is mounted, nothing is lost, doubled or sealed; after that even
-    generations that the agent never saw are read."""
+    """Until the file system is mounted, nothing is lost, doubled or sealed; once it is mounted,
+    even generations that the agent never saw are read."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -134,7 +134,7 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
     """While the agent has the right to list names, but not to look at any file, it takes no listed
-    file for history. It reads the listed files later."""
+    file for history (which is not read). It reads the listed files later."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

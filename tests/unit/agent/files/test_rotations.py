@@ -458,8 +458,8 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a directory cannot be listed after a rotation, it holds the seal until the agent can list
-    it."""
+    """If a directory cannot be listed after a rotation, the agent sends no seal until it can list
+    the directory."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)

@@ -1,5 +1,5 @@
-"""Whether a file is one that the agent knows already: the evidence for it, and what the agent does
-with each answer."""
+"""How the agent decides whether a file is one that it knows already, and what it does with each
+answer (the same file, another file, or unknown)."""
 
 from __future__ import annotations
 
@@ -60,14 +60,15 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Lets the agent read the file on without looking through the patterns first."""
+    """Lets the agent read on in its only file without first looking for files that match the
+    patterns."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
 
 
 def take_inode(world: World, path: str, data: bytes) -> None:
-    """Deletes run.log, and gives its inode to the next file."""
+    """Deletes run.log, and writes a new file at `path`, which gets the inode of run.log."""
     inode = world.files.by_path[RUN].inode
     world.files.delete(RUN)
     world.files.append(path, b"").inode = inode
@@ -77,8 +78,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """The next run's log has the inode and the first lines of the deleted log. The next log is read
-    from its start, under the same or another name."""
+    """A log is deleted, and the next run's log gets its inode and begins with the same lines. The
+    next run's log is read from its start, whether its name is the same or another."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")
@@ -93,8 +94,9 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
-    """Where births are unknown, a file with another name but the same inode and first bytes is read
-    from its start, and those bytes are declared uncertain."""
+    """Where times of birth are unknown, a file with another name, but with the inode and first
+    bytes of a deleted file, is read from its start, and those first bytes are declared
+    uncertain."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -124,7 +126,7 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
     """The agent held a file open and saw that it was deleted. So it reads the next file with this
-    inode from its first byte, even if that file begins alike."""
+    inode from its first byte, even if the next file begins with the same bytes."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -158,8 +160,8 @@ def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
 
 
 def test_unread_bytes_of_a_file_whose_inode_was_taken_are_lost() -> None:
-    """Unread bytes of a deleted file are declared lost, and the next file's bytes are never sent in
-    their place."""
+    """If another file gets the inode of a deleted file, the unread bytes of the deleted file are
+    declared lost, and the other file's bytes are never sent in their place."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.start()
@@ -385,8 +387,8 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write sets the time of change before the size, and may wait for the disk in between. A look
-    at such a moment leads to no loss and no seal."""
+    """A write sets the time of change before the size, and may wait for the disk in between. If the
+    agent looks at such a moment, it declares no loss, and it sends no seal while it waits."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)

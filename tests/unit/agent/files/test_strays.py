@@ -1,4 +1,5 @@
-"""Generations under unexpected names or in unexpected directories, and copies."""
+"""Generations (files that rotation renamed) under unexpected names or in unexpected directories,
+and copies of logs."""
 
 from __future__ import annotations
 
@@ -87,8 +88,8 @@ def test_generations_in_another_directory(world: World) -> None:
 
 
 def test_strangers_that_were_there_are_left_alone(world: World) -> None:
-    """Another log of a similar name is not read, although it grows all the time and the agent
-    starts again."""
+    """Another log of a similar name, which no pattern matches, is not read, although it grows and
+    the agent is started again."""
     world.files.append("/log/app-2.log", b"a worker's\n")
     world.clock.advance(60)
     world.settle()
@@ -170,8 +171,8 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
 
 @promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
-    """A file that an event reported is copied and truncated before the first whole look: no line is
-    read twice."""
+    """If a file that an event reported is copied and truncated before the first whole look, no line
+    is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.files.append(APP, b"one\ntwo\n")
@@ -204,8 +205,8 @@ def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
 
 
 def test_a_short_copy_where_no_birth_is_known() -> None:
-    """A copy shorter than the log's announced fingerprint is read, and declared uncertain, because
-    its lines may be doubled."""
+    """A copy that is shorter than the bytes of which the log's announced fingerprint was made is
+    read, and declared uncertain, because its lines may be doubled."""
     made = World(settings(raw("logs", APP)))
     made.files.knows_births = False
     made.files.append("/log/old.log", b"x\n")
@@ -271,8 +272,8 @@ def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> No
 
 
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
-    """An unreadable generation is named and holds the seal; the generation is read as soon as the
-    agent can read it."""
+    """An unreadable generation is named among the unreadable files, and its topic gets no seal
+    until the generation is read, which happens as soon as the agent can read it."""
     world.files.append(APP, b"rest\n")
     rotate(world, f"{APP}.2", f"{APP}.1")
     world.files.by_path[f"{APP}.1"].unreadable = True
@@ -292,8 +293,8 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
 @pytest.mark.parametrize("is_rotated", [False, True])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
-    """A log that only root may read is deleted, while the agent runs or is down: in both cases a
-    loss is declared."""
+    """If a log that only root may read is deleted, a loss is declared, whether the agent runs or is
+    down at that time."""
     made = World(settings(raw("logs", APP)))
     made.files.append(APP, b"secret\n").unreadable = True
     made.start()

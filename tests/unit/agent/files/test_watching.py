@@ -12,7 +12,8 @@ def readable(inbox: Inbox) -> bool:
 
 
 def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
-    """Many events of one file give one path; a move gives both names, and the loop is woken."""
+    """Many events of one file give one path, a move gives the old and the new name, and both wake
+    the loop."""
     inbox = Inbox()
     assert not readable(inbox)
     for _ in range(5):
@@ -54,8 +55,8 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
 
 
 def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
-    """A directory that a link leads to is watched until no link leads to it, because only this
-    directory has events of writes to the target."""
+    """A directory that a link leads to is watched until no link leads to it, because writes to the
+    link's target cause events only in this directory."""
     (tmp_path / "links").mkdir()
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])

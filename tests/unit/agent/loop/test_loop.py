@@ -1,4 +1,5 @@
-"""The agent's turn in memory, from end to end: files, delivery, checkpoint, accounts."""
+"""The turns of the agent's loop from end to end, run in memory: files, delivery, checkpoints, and
+the accounts that the agent sends to the audit."""
 
 import json
 import sqlite3
@@ -60,8 +61,8 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """A partial line that is sent before it was completed gives two records, each with its own
-    bytes. In the first record's origin the length is that of the value, without a line end; this
-    marks the record as partial."""
+    bytes. The origin of a record tells its range of bytes in the file. The first record's origin
+    has the length of the value alone, without a line end, and this marks the record as partial."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -93,7 +94,8 @@ def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -
 
 @promise("2 intent")
 def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
-    """A batch is made only after the transaction that promises its bytes is committed."""
+    """A batch is made only after the transaction that stores its intent is committed. An intent is
+    the promise to send a range of bytes."""
     world.files.append(A, b"x\n")
     world.start()
     send, promised = world.producer.send, []
@@ -147,7 +149,8 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """Promised lines are sent again by the old pattern, later lines by the new one."""
+    """Lines that were promised before the settings changed are sent again by the old pattern, and
+    later lines are sent by the new pattern."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -230,8 +233,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Lines that do not fit are logged once a minute by place and reason; /health names their topic
-    while most of its lines do not fit."""
+    """Lines that do not fit the parser's pattern are logged at most once a minute, with place and
+    reason; /health names their topic while most of its lines do not fit."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
     number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
@@ -330,8 +333,8 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """Bytes written after a closure get a new file id, whose announcement names the closed id and
-    its final position."""
+    """Bytes that are written to a file after the agent closed it get a new file id, whose
+    announcement names the closed id and its final position."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -525,7 +528,8 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """An unreadable file is named and holds its topic's seal, while the agent reads other files."""
+    """An unreadable file is named, and its topic is not sealed up to any time; meanwhile the agent
+    reads other files."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
@@ -579,8 +583,8 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """The agent goes on sealing a topic for which it has no source any more, so that the buckets of
-    other hosts need not wait for it."""
+    """The agent goes on sealing a topic for which it has no source any more, so that the audit of
+    the topic, which other hosts still fill, need not wait for this agent."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -652,7 +656,7 @@ def test_descriptors_stay_bounded() -> None:
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
     """Across kills every record is counted once, the numbers of messages have no holes, and each
-    bucket's deltas form a chain."""
+    count in a delta names the previous delta with a count of the same bucket."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -686,7 +690,7 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     def rotated_behind(patterns: Sequence[Pattern]) -> Scan:
         found = scan(patterns)
         monkeypatch.setattr(world.files, "scan", scan)
-        world.files.rename(A, A + ".1")  # no pattern means this name
+        world.files.rename(A, A + ".1")  # no pattern matches this name
         if successor:
             world.files.append(A, successor)
         return found
@@ -746,7 +750,7 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
 @pytest.mark.parametrize("tells_births", [True, False])
 def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
     """A small file grows, and the agent's state is deleted. The file is still recognized by its
-    time of birth, although its disk has another number."""
+    time of birth, although its disk has another device number."""
     world.files.knows_births = tells_births
     world.files.append(A, b"first\n")
     world.start()
@@ -768,8 +772,8 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """The state was lost. Of several files with the same inode and header, only the file that is
-    there when the agent starts counts as possibly read twice; later ones do not."""
+    """After the agent's state was lost, only the file that is there when the agent starts counts as
+    possibly read twice. Files that come later with the same inode and header do not."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -823,7 +827,8 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """The topic and its rejected topic are not sealed while noted bytes are on their way."""
+    """Neither a topic nor its topic of rejected lines is sealed while bytes that the agent found in
+    the topic's files are on their way to the brokers."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
@@ -837,7 +842,7 @@ def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
 
 
 def test_a_quiet_agent_proves_its_life() -> None:
-    """An idle agent sends heartbeats that repeat its last number."""
+    """An idle agent sends heartbeats that repeat the number of its last message."""
     world = World(settings(raw(), heartbeat_interval_ms=1_000, seal_interval_ms=10**7))
     world.start()
     world.settle(20)
@@ -848,8 +853,8 @@ def test_a_quiet_agent_proves_its_life() -> None:
 
 @promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
-    """Files are announced daily, so a reader of a topic that expires still learns what a file id
-    stands for."""
+    """Files are announced daily, so a reader of the audit topic, whose old messages expire, still
+    learns what a file id stands for."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -946,8 +951,8 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 @promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
-    """The agent refuses a state with promises if they belong to another cluster, or to a topic that
-    was made again."""
+    """The agent refuses to start with promised lines in its state if they were promised to another
+    cluster, or to a topic that was made again."""
     world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
@@ -960,8 +965,8 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """After `state give-up` the agent starts. Then the promised lines are declared uncertain, and
-    later ones go to the new topic."""
+    """If lines were promised to a topic that was made again, `state give-up` lets the agent start.
+    Then the promised lines are declared uncertain, and later lines go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

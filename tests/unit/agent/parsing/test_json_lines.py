@@ -44,8 +44,8 @@ def parse(*texts: str | bytes, **others: Any) -> Parsed:
 
 
 def test_members_are_fields_and_missing_ones_take_their_default() -> None:
-    """Members become fields in any order; members that the schema lacks are left out, and missing
-    ones take the default."""
+    """JSON members become fields in any order; members that the schema lacks are left out, and a
+    field without a member takes its default."""
     parsed = parse('{"x": 2, "n": 1, "more": {}}', '{"n": 2, "tags": ["a"], "inner": {"k": 7}}')
     assert parsed.batch.to_pylist() == [
         {"n": 1, "text": None, "x": 2.0, "tags": [], "inner": None},
@@ -101,7 +101,8 @@ def test_times_come_from_members() -> None:
 
 
 def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
-    """A logical timestamp takes a number in Avro's unit or an RFC 3339 text."""
+    """A field with a logical timestamp takes a number in the unit of its Avro type or an RFC 3339
+    text."""
     codec = Codec(
         {
             "type": "record",

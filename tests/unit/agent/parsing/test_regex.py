@@ -79,8 +79,8 @@ def test_the_whole_line_must_match() -> None:
 
 
 def test_groups_become_numbers_where_the_schema_says_so() -> None:
-    """A group that does not convert to its field's type rejects only its line; an empty group may
-    become null."""
+    """If the text of a group does not convert to its field's type, only that line is rejected; an
+    empty text may become null."""
     schema = pa.schema(
         [pa.field("n", pa.int32(), False), pa.field("x", pa.float64()), pa.field("s", pa.string())]
     )

@@ -57,8 +57,8 @@ def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> 
 
 
 def test_a_regex_parser_matches_the_replaced_line() -> None:
-    """Groups hold the replaced text; a line that does not match is rejected with its original
-    bytes."""
+    """Groups hold the text after the replacement; a line that does not match is rejected with its
+    original bytes."""
     made = recipe(**regex(r"(?P<level>[A-Z]+) (?P<text>.*)", on_error="replace"))
     data = b"INFO " + BROKEN + b"\nno \xff\nWARN ok\n"
     assert rows(made, data) == [
@@ -72,7 +72,7 @@ def test_a_regex_parser_matches_the_replaced_line() -> None:
 
 def test_a_json_parser_reads_the_replaced_line() -> None:
     """Bytes that are not UTF-8 are replaced within JSON strings; elsewhere the line is no JSON. A
-    member with the mark's name is ignored."""
+    member that is named like the mark, `encoding_replaced`, is ignored."""
     made = json_recipe(MARKED)
     data = b'{"m": "' + BROKEN + b'"}\n{"m": "ok", "encoding_replaced": true}\n{\xff}\n'
     assert rows(made, data) == [
@@ -84,7 +84,8 @@ def test_a_json_parser_reads_the_replaced_line() -> None:
 
 @promise("2 encoding")
 def test_without_the_setting_the_line_is_rejected_whole() -> None:
-    """By default the line is rejected with no byte changed, and the schema has no mark."""
+    """By default a line that is not UTF-8 is rejected with no byte changed, and the schema has no
+    field for the mark."""
     pressed = press(recipe(), reading(BROKEN + b"\n"))
     assert [(r["reason"], r["line"]) for r in rejected(pressed)] == [("encoding", BROKEN)]
     assert pressed.replaced == 0
@@ -93,8 +94,8 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """The stored recipe replaces the same bytes of a line in the same way again, even if the line
-    is parsed together with other lines."""
+    """A stored recipe (the settings and schemas by which lines become records) replaces the same
+    bytes of a line in the same way again, even if the line is parsed together with other lines."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())
@@ -145,8 +146,8 @@ def test_each_maximal_part_becomes_one_character() -> None:
 
 
 def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
-    """A schema without the boolean mark is refused, because no record may be changed without a
-    mark."""
+    """A schema without a boolean field for the mark is refused, because no record may be changed
+    without a mark."""
     words = (
         "source of topic logs: on_error: replace marks each record in the schema's field "
         "'encoding_replaced', and the schema has no boolean field of that name; "
@@ -159,7 +160,8 @@ def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
 
 
 def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> None:
-    """The setting can be changed and changed back at any compatibility level of the subject."""
+    """The setting on_error can be changed and changed back at any compatibility level of the
+    subject."""
     without, marked = parse(raw_schema("logs")), parse(raw_schema("logs", with_mark=True))
     assert check(marked, [(1, without)], Level.FULL_TRANSITIVE) is None
     assert check(without, [(1, without), (2, marked)], Level.FULL_TRANSITIVE) is None

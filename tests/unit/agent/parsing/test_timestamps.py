@@ -107,8 +107,8 @@ def test_an_unknown_zone_is_refused() -> None:
 
 
 def test_numbers_side_by_side_need_their_leading_zeros() -> None:
-    """Adjacent numbers without their leading zeros give no time, where Python would guess (here the
-    10th of January)."""
+    """Adjacent numbers without their leading zeros give no time, whereas Python's strptime would
+    guess (here the 10th of January)."""
     texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
     assert good.tolist() == [True, False, False]

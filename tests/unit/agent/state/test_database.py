@@ -212,8 +212,9 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state is refused on another machine until somebody adopts it. Adoption begins a new epoch:
-    its message numbers begin with 1 and its chains with 0, and it has no last word to take back."""
+    """A state is refused on another machine until somebody adopts it. Adoption begins a new epoch.
+    In the new epoch message numbers begin with 1, no count refers to an earlier message, and there
+    is no last word (the seal of an agent that has left) to take back."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -243,8 +244,8 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None:
-    """On its own machine a state gets a new epoch only on request: numbers begin with 1, and unsent
-    counts are kept."""
+    """On its own machine a state gets a new epoch only on request. Then message numbers begin with
+    1, and unsent counts are kept."""
     state = open_state(tmp_path)
     key = (Source("main", "cid", "logs", "tid"), state.agent, 60_000)
     changes = Changes()
@@ -284,7 +285,7 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
     """A declared loss is shown by file id, path and range, as in the audit. A loss without an end
-    counts as a number of bytes "or more"."""
+    is shown as a number of bytes with the words "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -300,8 +301,8 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """Intents of one file are in the order of their bytes. Intents of different files are in the
-    order in which they were promised."""
+    """The state gives the intents of one file in the order of their bytes, and intents of different
+    files in the order in which they were promised."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()
@@ -313,7 +314,8 @@ def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
 
 
 def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> None:
-    """When a topic is made again, its floors are forgotten with its offsets."""
+    """When a topic is made again, the floors of its partitions (the offsets below which no record
+    of an intent lies) are forgotten with its offsets."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_floors([(TopicPartition("logs", 3), "id", 8)])

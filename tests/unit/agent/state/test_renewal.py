@@ -65,7 +65,7 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
     """An open file is read on under a new id, so that no line is taken for a repeat of a line that
-    the newer state sent. The counts that the copy had not sent yet are dropped."""
+    was sent after the copy was made. The counts that the copy had not sent yet are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -80,8 +80,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
     state: StateDatabase,
 ) -> None:
-    """A file that was rotated and complete keeps its id, its length and its promises, because its
-    lines would come twice under a second id."""
+    """A file that was rotated and complete keeps its id, its length and its promises, because under
+    a second id its lines would count as new lines and come twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)
@@ -93,15 +93,15 @@ def test_a_state_that_is_the_newest_goes_on_as_it_is(
     state: StateDatabase, newest: Newest | None
 ) -> None:
     """If the audit topic has no message that is newer than the state, the state stays unchanged.
-    That is so after the state was moved, and after the audit topic was lost."""
+    This is the case when the state was only moved, and when the audit topic was lost."""
     renew(state, newest)
     assert [each.file for each in state.files()] == [11, 12, 13]
     assert (len(state.intents()), len(state.sums())) == (2, 1)
 
 
 def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
-    """The agent looks for newer messages only at its first start after the adoption, because
-    messages that come later are its own."""
+    """The agent looks for newer messages in the audit topic only at its first start after the
+    adoption, because messages that come later are its own."""
     renew(state, Newest(1, 17, 0))
     again = open_state(tmp_path)
     renew(again, Newest(2, 5, 0))

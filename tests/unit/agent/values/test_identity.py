@@ -65,8 +65,8 @@ def test_a_position_without_evidence_is_doubtful() -> None:
     ],
 )
 def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
-    """The highest proven position is the last mark up to which the bytes are unchanged; the answer
-    also says whether the beginning is the same."""
+    """The highest proven position is that of the last mark up to which the bytes are unchanged;
+    `prove` also says whether the file's beginning is the same."""
     proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
     assert (proven.position, proven.same_beginning) == (position, same)
     assert proven.crc == crc_of(OLD[:position])
@@ -74,7 +74,8 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
-    """The newest mark is always kept, and there are never more marks than the limit."""
+    """The newest mark (a position with the checksum of the bytes before it) is always kept, and
+    there are never more marks than the limit."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:

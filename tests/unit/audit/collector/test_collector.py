@@ -29,7 +29,8 @@ class Collector:
         self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
 
     def hear(self, *ahead_ms: int) -> None:
-        """Takes one heartbeat of each host as soon as it is sent."""
+        """Takes one heartbeat of each host as soon as it is sent. Each host's clock is ahead by one
+        of the given times."""
         now_ms = self.clock.time_ms()
         for number, ahead in enumerate(ahead_ms, start=1):
             sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
@@ -93,8 +94,8 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
-    """The collector goes on judging while the cluster is away; otherwise the page would keep an old
-    verdict for ever."""
+    """The collector goes on judging while the cluster is away; otherwise the dashboard would show
+    an old verdict for ever."""
     collector = Collector(tmp_path)
     now_ms = collector.clock.time_ms()
     sender = Sender(Tier.AGENT, "dc1", "7", "app1", 1)

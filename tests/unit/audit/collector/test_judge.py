@@ -1,5 +1,5 @@
-"""The collector judges block by block, in bounded steps. This gives the same verdicts as judging
-everything at once."""
+"""The collector judges one block (an hour of buckets) after the other, in bounded steps. This gives
+the same verdicts as judging everything at once."""
 
 from __future__ import annotations
 

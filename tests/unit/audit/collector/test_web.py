@@ -217,8 +217,8 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet shows a limited number of hosts. Missed hosts come first, and hosts
-    beyond the limit are only counted."""
+    """The page of a large fleet shows a limited number of hosts. Missed hosts (expected hosts that
+    do not report) come first, and hosts beyond the limit are only counted."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -264,8 +264,8 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
-    """A topic's row says when the rows of its output were counted again, whether they agreed with
-    the counts, and if not, why."""
+    """A topic's row says when the rows of its output were counted again, and whether they agreed
+    with the counts. If they differed, the page also says why."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
@@ -305,7 +305,7 @@ def test_unknown_pages_and_methods_are_refused() -> None:
 
 
 def test_the_style_is_served() -> None:
-    """The server has the style sheet, the only file that pages load."""
+    """The server delivers the style sheet, the only file that pages load."""
     status, headers, body = _get(_ledger(), "/style.css")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert ".incomplete" in body

@@ -46,7 +46,8 @@ Ask = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Ledger:
-    """A store in which the bucket of 00:01 is lost."""
+    """A store with three buckets. The bucket of 00:01 is lost, because the agent declared a loss in
+    it, and the other two are complete."""
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     said = [
         Delta(AGENT, 1, 5, counts=counts),
@@ -93,7 +94,7 @@ def ask(
 
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
-    """The command prints what it accepts. Until the acceptance is taken back, the report ends with
+    """`accept` prints what it accepts. Until the acceptance is taken back, the report ends with
     status 0 and gives the number of accepted buckets."""
     assert ask("report")[0] == 1
     status, printed = ask(
@@ -210,7 +211,8 @@ def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Led
 
 
 def reject(store: Ledger, number: int, count: int) -> None:
-    """The agent rejects and delivers `count` more lines of the first bucket."""
+    """The agent rejects `count` more lines of the first bucket, and every tier counts them in the
+    topic of rejected lines."""
     counts = (Count(REJECTED, 7, 0, 60_000, count, 10 * count, number),)
     said = [
         Delta(AGENT, 2 * number + 3, 10**9, counts=counts),

@@ -85,7 +85,8 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site) -> None:
-    """The delta holds the count, bytes and checksum of exactly the records in the log."""
+    """The delta (the counter's message of counts) holds the count, bytes and checksum of exactly
+    the records in the log."""
     _append(site, LOGS, 0, 100)
     site.run()
     [delta] = site.deltas()
@@ -103,8 +104,8 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """Numbers of deltas have no holes, each delta names the previous one of its bucket, and an idle
-    turn uses no number."""
+    """Numbers of deltas have no holes, each count in a delta names the previous delta that counted
+    the same bucket, and an idle turn uses no number."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -115,8 +116,9 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """A delta names the last delta of the same bucket and passes over deltas of other buckets.
-    Otherwise a bucket that rested for a while would seem to lack a delta."""
+    """A count names the last delta that counted the same bucket, and passes over deltas that
+    counted only other buckets. Otherwise a bucket that rested for a while would seem to lack a
+    delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -134,8 +136,9 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
-    """A restarted counter continues from its last commit with the same marks, so that records which
-    it counted before are repeats."""
+    """A restarted counter continues from its last commit with the same marks (for each file the
+    highest end byte that was counted), so that it takes records that it counted before for
+    repeats."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -219,8 +222,8 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A site whose counter has a mirrored topic of 40 records. The topic lacks offsets 10 to 29,
-    and its config gives `named` as the list of its gaps."""
+    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but not those in
+    between. The topic's config gives `named` as the list of its gaps."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -291,8 +294,8 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """If asking for the log's bounds fails, the counter asks again, because after "out of range"
-    the fetcher does not fetch the partition by itself any more."""
+    """If asking for the log's bounds fails, the counter asks again, because after the error "out of
+    range" the fetcher does not fetch the partition by itself any more."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -462,7 +465,7 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """A heartbeat is made when it is due, and repeats the last number."""
+    """A heartbeat is made when it is due, and repeats the last number that was used."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()

@@ -16,7 +16,7 @@ SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 
 
 class Ended(BaseException):
-    """The program is gone."""
+    """Raised where the program ends."""
 
 
 class Ending:

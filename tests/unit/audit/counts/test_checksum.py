@@ -46,8 +46,8 @@ origins = st.tuples(ids, ids, ids, st.integers(0, 2**32 - 1))
 
 @pytest.mark.parametrize(("origin", "expected"), GOLDEN)
 def test_the_hash_never_changes(origin: Origin, expected: int) -> None:
-    """The hash of a record never changes, because messages and manifests of every version hold sums
-    of these values."""
+    """The hash of a record never changes, because messages and manifests that any version wrote
+    hold sums of such hashes."""
     assert _hashes([origin]).tolist() == [expected]
 
 

@@ -54,7 +54,7 @@ def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
 @given(rows)
 def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
     """Whether records are counted in columns or one by one, the counts of new records, repeats,
-    straddles and rejects are the same."""
+    straddles (records that are a repeat only up to some byte) and rejects are the same."""
     chosen = chosen * times if len(chosen) < 4 else chosen
     counts = Counts(60_000)
     counts.add(
@@ -71,7 +71,7 @@ def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) ->
 
 @given(rows)
 def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
-    """Counts of the slices add up to the counts of the whole."""
+    """The counts of two halves of some records add up to the counts of all these records."""
     whole, part = Counts(60_000), Counts(60_000)
     whole.add(LOGS, _times(chosen), _origins(chosen))
     for half in (chosen[::2], chosen[1::2]):
@@ -123,8 +123,8 @@ def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """A message about a bucket names the previous delta of that bucket. The producer keeps that
-    delta's number in its durable state."""
+    """A message's count of a bucket names the number of the previous delta that counted this
+    bucket. The producer keeps this number in its durable state."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

@@ -71,8 +71,8 @@ MOST = 1 << 62
 
 def test_no_message_is_larger_than_its_limit() -> None:
     """No message is larger than its limit, because a broker would refuse it for good. Texts,
-    numbers and offsets take no more bytes than the estimate, and messages are not smaller than
-    needed."""
+    numbers and offsets take no more bytes than was estimated when the content was divided, and
+    messages are not smaller than needed."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(MOST)

@@ -1,7 +1,10 @@
-"""Marks recognize repeats and straddles exactly as the sequential rule does.
+"""With marks, whole columns of records give the same repeats and straddles as one record after the
+other.
 
 A file's mark in a partition is the highest end byte of its records so far. A record that ends at or
-below the mark is a repeat. A record that begins below the mark and ends above it is a straddle.
+below the mark is a repeat. A record that begins below the mark and ends above it is a straddle. The
+sequential rule takes one record after the other, compares it with its file's mark, and then raises
+the mark.
 """
 
 from __future__ import annotations

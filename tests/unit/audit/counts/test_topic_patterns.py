@@ -24,8 +24,8 @@ EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.reject
 def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
-    """Patterns match whole names; a topic's name also selects its rejects; topics that begin with _
-    match only if they are named exactly."""
+    """Patterns match whole names; a topic's name also selects its topic of rejected lines; topics
+    that begin with _ match only if they are named exactly."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 

@@ -45,8 +45,8 @@ def _counted(ledger: Ledger) -> int:
 
 
 def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
-    """The collector reads its own audit topic and mirrored ones; a message that comes from both is
-    counted once."""
+    """The collector reads its own cluster's audit topic and mirrored audit topics; a message that
+    comes from both is counted once."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     cluster.create("other")
@@ -130,7 +130,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
     """Positions in a store of the previous format have no topic id, so the collector takes them for
-    positions in the current topic. None of the store's seals is a last word."""
+    positions in the current topic. None of the seals in such a store is a last word (the final seal
+    of an agent that left)."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)

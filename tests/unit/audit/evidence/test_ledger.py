@@ -1,4 +1,5 @@
-"""The ledger, which folds messages in SQLite, gives the same evidence as the fold in memory."""
+"""The ledger, which gathers evidence from messages in SQLite, gives the same evidence as the fold,
+which does so in memory."""
 
 from __future__ import annotations
 
@@ -255,7 +256,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 
 def _old(message: Message) -> bytes:
-    """Encodes the message like a program that does not know last words."""
+    """Encodes the message as a program does that knows no last words (final seals)."""
     text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
     _, record = single_object.decode(messages.encode(message))
     for sealed in record["seals"]:
@@ -274,8 +275,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
     """If a loader is rolled back to the previous version, it repeats the newer version's messages
-    in the previous version's encoding. Ledger and fold recognize the repetition. Other content
-    under the same number is a clone in either encoding."""
+    in the previous version's encoding. Ledger and fold recognize the repetition. In either
+    encoding, other content under the same number shows a clone, a second running copy of the
+    sender."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -292,7 +294,8 @@ def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_fi
 
 
 def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
-    """A last word and an ordinary seal under the same number are two contents."""
+    """A last word and an ordinary seal under the same number are two different contents, although
+    the older encoding cannot tell them apart."""
     final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
     for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
         found = ledger_of(values).evidence()
@@ -300,8 +303,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
-    """The previous version can work with the store, because the store's format is one that the
-    previous version knows. The last words are kept."""
+    """The previous version of the program can work with the store, because it knows the store's
+    format. The last words in the store are kept."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
     before = ledger.evidence()
@@ -318,8 +321,8 @@ def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """A failed transaction leaves in the ledger neither half a message nor references to ids that
-    were not stored."""
+    """A failed transaction leaves neither half a message nor references to ids that were not
+    stored."""
     ledger = Ledger()
 
     def broken() -> object:

@@ -1,4 +1,5 @@
-"""Which clock is wrong, judged from records taken at known moments."""
+"""Which clock is wrong, judged from audit messages that were taken at known moments. "Our clock" is
+the clock of the program that took and judges the messages."""
 
 from __future__ import annotations
 
@@ -158,7 +159,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """After a clock was set right, it is reported only until a window is over."""
+    """After a clock was set right, it is reported only until a window of measurement is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
@@ -172,8 +173,9 @@ def test_who_is_not_heard_any_more_has_no_clock() -> None:
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """The least lag of each window is used, because messages may wait on their way. After a clock
-    was set, its windows begin anew."""
+    """Of each window of time the least lag (from the sending of a message until it was taken) is
+    used, because messages may wait on their way. After a sender's clock was set, its windows begin
+    anew."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -320,9 +322,10 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
-    """If a host reports and its clock is far behind, the audit calls the host behind, not silent:
-    in its list of hosts, at the gate, in the report and on the page. The host still counts as
-    missed, because its seals are old. When the host stops reporting, it is called silent."""
+    """If a host reports and its clock is far behind, the audit calls the host behind, not silent,
+    in its list of hosts, in the proofs for which `skidway audit wait` waits, in the report and on
+    the page. The host still counts as missed, because its seals are old. When the host stops
+    reporting, it is called silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -467,8 +470,8 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
-    """Ledger and fold keep one reading for each sender, however many messages come, in one
-    transaction or in several."""
+    """The ledger and the fold in memory keep one reading of each sender's clock, however many
+    messages come, in one transaction or in several."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]
@@ -503,8 +506,8 @@ def _mad(moment: int) -> Heard:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Runs `skidway audit <verb>` on a complete store, by a clock that is ahead of the
-    collector's."""
+    """A function that runs `skidway audit <verb>` on the store of complete buckets, by a clock that
+    is `ahead_ms` ahead of the collector's."""
     site = Site(Ledger(tmp_path / DATABASE))
     site.live(dict.fromkeys([agent(2), BROKER], 0))
     bucket = NOW - NOW % 60_000

@@ -92,9 +92,10 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
-    """An agent's loss counts against every bucket that the agent touched since its seal. For
-    example, a log of yesterday is read today and a record is refused for good. Nobody knows the
-    record's time, but the records beside it were of yesterday."""
+    """An agent's loss counts against every bucket that the agent touched, that is, in which it
+    counted lines, since its last seal. For example, a log of yesterday is read today and a record
+    is refused for good. Nobody knows the record's time, but the records beside it were of
+    yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -172,8 +173,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
-    """A loss of an agent that was never heard reaches back by our lateness, because nobody knows
-    how late that agent's lines come."""
+    """A loss of an agent that was never heard reaches back by the audit's own lateness setting,
+    because nobody knows how late that agent's lines come."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -208,8 +209,8 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If an agent is retired by its id, an expected host still needs another agent. Until the other
-    agent reports, nobody has read the host's logs."""
+    """If the agent of an expected host is retired by its id, the host still needs another agent.
+    Until another agent reports, nobody has read the host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
@@ -228,8 +229,8 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
 
 
 def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
-    """A loss where nobody counted anything is listed once. Of several adjoining windows, only the
-    one that contains the loss's bucket lists it."""
+    """A loss where nobody counted anything is listed once. If several adjoining spans of time are
+    judged, the loss is listed only for the span that contains its bucket."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
     found = []

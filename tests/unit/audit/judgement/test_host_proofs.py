@@ -1,4 +1,5 @@
-"""When hosts are proven healthy since a moment, and which reasons are given when they are not."""
+"""When hosts are proven healthy since a given moment, and which reasons are given when they are
+not. `skidway audit wait`, the gate of an upgrade, waits for these proofs."""
 
 from __future__ import annotations
 
@@ -96,9 +97,9 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven when its agent sealed after the end of the bucket and the tiers counted
-    alike. The host can be proven some seconds after the bucket's end, because this proof does not
-    wait for late lines."""
+    """A host is proven when its agent sealed a time after the end of the bucket that contains the
+    given moment, and the tiers counted this bucket alike. The host can be proven some seconds after
+    the bucket's end, because the proof does not wait for late lines."""
     assert reasons(good()) == ""
 
 
@@ -255,8 +256,8 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """A host's clock was ahead and was set back, and its agent's state was lost. The seals of the
-    old agent prove nothing for the new agent."""
+    """If a host's clock was ahead and was set back, and its agent's state was lost, the seals of
+    the old agent prove nothing for the new agent."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""

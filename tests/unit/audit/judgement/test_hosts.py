@@ -158,8 +158,8 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """An agent is required until it is silent by our clock as well. Otherwise another agent, whose
-    clock was far ahead, would hide the required agent."""
+    """An agent is required until it is silent by the audit's clock as well as by those of the
+    agents. Otherwise another agent, whose clock was far ahead, would hide the required agent."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -195,8 +195,8 @@ def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
 
 
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
-    """If an agent's message number came with two contents, its seals from that number on are
-    ignored, because a copy may have sent them."""
+    """If two different messages of an agent have one number, the agent's seals from that number on
+    are ignored, because a second running copy of the agent may have sent them."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
     said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
     for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):

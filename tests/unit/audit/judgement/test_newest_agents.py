@@ -47,7 +47,8 @@ POLICY = Policy(
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
-"""A message, and our clock when we took it. Messages lie in the log in the order of the list."""
+"""A message, and the time of the audit's clock when the audit took it. Messages lie in the log in
+the order of their list."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
@@ -92,8 +93,8 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If an old state is restored, the audit waits for two agents: the agent of that state and the
-    agent that began later. It waits for both until the later agent is silent by our clock as well
-    as by its own."""
+    agent that began later. It waits for both until the later agent is silent by the audit's clock
+    as well as by its own."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -225,8 +226,8 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
 @promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
-    """A seal by a clock that was ahead proves nothing about the time after the moment at which we
-    took the seal, because nobody has read the lines of that time yet."""
+    """A seal by a clock that was ahead proves nothing about the time after the moment at which the
+    audit took the seal, because at that moment nobody had read the later lines yet."""
     died_ms = NOW - HOUR
     bucket = died_ms + HOUR // 2
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)

@@ -1,5 +1,5 @@
-"""The roster: a file that is read strictly, joined with the settings, and taken again when it
-changes."""
+"""The roster of expected hosts. Its file is read strictly, is joined with the hosts of the
+settings, and is read again when it changes."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, la
 
 
 def test_what_is_retired_is_called_so_and_is_neither_silent_nor_late() -> None:
-    """A place that is retired by its name in the reports is called retired, and never silent or
-    late."""
+    """A place (a counter or an output) that the settings retire by the name that reports print is
+    called retired, and never silent or late."""
     policy = replace(POLICY, loads_every_ms=HOUR, retired_places=("hdfs /lake", "broker dc1"))
     assert {(x.words, x.status) for x in states(policy, 99 * HOUR).values()} == {
         ("retired", "none")

@@ -250,9 +250,9 @@ def test_a_retired_host_is_not_waited_for() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
-    """If a host's clock was set back and its state lost, the new agent is waited for, because it
-    reads old lines again. When the new agent becomes silent, the audit does not wait for it any
-    more, because the old agent's state may have replaced the new one's."""
+    """If a host's clock was set back and its agent's state was lost, the new agent is waited for,
+    because it reads old lines again. When the new agent becomes silent, the audit does not wait for
+    it any more, because the old agent's state may have replaced the new one's."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -277,7 +277,7 @@ def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_a
 def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
-    """No bucket between a lost agent's last seal and the new agent's first message is complete,
+    """No bucket between a replaced agent's last seal and the new agent's first message is complete,
     even if the new agent counted the whole bucket. The bucket can be complete only if the old agent
     sent its last word."""
     old = replace(SECOND, host="web1")

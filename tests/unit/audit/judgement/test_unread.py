@@ -42,7 +42,7 @@ GOOD: list[Message] = [
     Seal(AGENT, 2, 201, (SealedTopic(LOGS, 200, 1),)),
     Delta(BROKER, 1, 201, (Range(LOGS, 0, 0, 3),), (COUNT,)),
 ]
-"""A bucket that is complete."""
+"""The messages about a bucket that is complete."""
 
 LOSS = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "the file vanished", 100, 100)
 SAID_LATER = [
@@ -110,7 +110,7 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
     """No earlier acceptance covers a message of a newer version, neither for the bucket nor for an
-    agent's part of the bucket. (The gate of an upgrade reads such parts.)"""
+    agent's part of the bucket. (`skidway audit wait`, the gate of an upgrade, reads such parts.)"""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
@@ -130,9 +130,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A version that knows the schema reads each partition again, from the offset at which the
-    first message with that schema may lie. No message is lost, and a message that is read twice is
-    counted once."""
+    """A version of the program that knows the schema reads each partition again, from the lowest
+    offset at which a message with that schema may lie. No message is lost, and a message that is
+    read twice is counted once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
@@ -153,8 +153,9 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
 def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the audit topic was made again meanwhile, it is read from its start, because the position
-    in the previous topic says nothing about the new one."""
+    """If the audit topic was made again before the newer version's message came, the new topic is
+    read again from its start, because a position in the previous topic says nothing about the new
+    one."""
     ledger = Ledger(store)
     ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)

@@ -266,7 +266,7 @@ def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
 
 
 def test_a_file_of_another_length_is_found(output: Output) -> None:
-    """A file with too few bytes is named with both lengths."""
+    """A file with too few bytes is named with its length and the length that was committed."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data[:-1])
@@ -559,7 +559,7 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
     """If a file is moved into place after the recount looked there and before it looks in staging,
-    the recount looks in its place again and finds the file."""
+    the recount looks in the file's place again and finds the file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -844,7 +844,8 @@ def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
-    """Side files are checked like files of rows. If a side file of marks were damaged or missing,
+    """Side files, which a load commits beside its rows, are checked like files of rows. If a side
+    file of marks (the positions by which the loader recognizes repeats) were damaged or missing,
     the next load would drop lines or write them twice."""
     output.load(0, 10)
     output.loads += 1

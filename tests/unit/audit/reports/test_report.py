@@ -72,8 +72,8 @@ def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
 
 
 def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
-    """A bucket is complete when every record arrived; the sentence adds how many were rejected or
-    repeated."""
+    """A bucket is complete when every record arrived; the report's sentence adds how many were
+    rejected or repeated."""
     found = standing(
         [
             _complete(LOGS, Sums(55, 500, 1, rejects=55, repeats=1), "too many rejects"),

@@ -61,7 +61,8 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
-    """A bucket of five records, with the given numbers of records in two outputs, and losses."""
+    """The messages about a bucket of five records. Two outputs have `old` and `new` of these
+    records (None if an output counted nothing), and the agent declares the losses."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -125,7 +126,7 @@ def test_what_comes_later_is_not_covered() -> None:
 
 
 def test_a_loss_of_the_same_words_is_another_one() -> None:
-    """A loss is named by its file and bytes, not by its words."""
+    """An acceptance names a loss by its file and bytes, not by the words of the reason."""
     names = {x.name for x in bucket(said(5, None, LOSS)).agents[0].findings}
     assert names == {"LOST 3 100-200"}
 
@@ -173,8 +174,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a place counted nothing, an acceptance covers the records that other places had counted
-    when the acceptance was made. It does not cover later records that do not arrive at that place
-    either."""
+    when the acceptance was made. It does not cover records that are counted later and are also
+    missing at that place."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -396,8 +397,8 @@ def _broken(message: Delta) -> Delta:
 
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
-    """A broken chain of a retired place is only a remark; a broken chain of an agent is a doubt in
-    any cluster."""
+    """A chain is broken if a count names an earlier message that is missing. A broken chain of a
+    retired place is only a remark; a broken chain of an agent is a doubt in any cluster."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -431,8 +432,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
-    """A message retires a place, just as the setting does. The place stays retired, in every window
-    of the evidence, until the retirement is revoked."""
+    """A message retires a place, just as the setting does. The place stays retired, whatever span
+    of time the evidence is read for, until the retirement is revoked."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
@@ -445,7 +446,7 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """The command retires only a place that has counted. For another name, the command's error
+    """`skidway audit retire` retires only a place that has counted. For any other name, the error
     lists the known places or says how to name a place."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
@@ -488,8 +489,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
 
 @promise("6 acceptance")
 def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
-    """A collector that begins anew reads all decisions from the topic. It knows who made each
-    decision, when, why, and for which finding of a bucket."""
+    """A collector that begins with an empty store reads all decisions from the audit topic. It
+    knows who made each decision, when, why, and for which finding of a bucket."""
     everything = accepted(said(5, None, LOSS))
     values = [messages.encode(x) for x in everything]
     assert [messages.decode(x) for x in values] == everything

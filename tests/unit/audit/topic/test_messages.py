@@ -76,13 +76,15 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
 def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
-    """Anybody may write other bytes to the topic. They are refused with a sentence."""
+    """Bytes that are no audit message are refused, and the error is a sentence. Anybody may write
+    such bytes to the topic."""
     with pytest.raises(MessageRefused, match="_skidway_audit"):
         messages.decode(value)
 
 
 def test_a_seal_of_before_last_words_is_none() -> None:
-    """A seal in an old schema, which has no field `final`, can be read, and is not final."""
+    """A seal in an old schema can be read although it lacks `final`, which marks an agent's very
+    last seal; it counts as not final."""
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))
@@ -96,9 +98,9 @@ def test_a_seal_of_before_last_words_is_none() -> None:
 
 
 def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """A message in an old schema, which has no bounds, is read without bounds, and the audit uses
-    its own bounds. A message without bounds and the same message with bounds count as two
-    messages."""
+    """A message in an old schema is read without bounds (what an agent assumes about event times),
+    and the audit uses its own bounds. A message without bounds and the same message with bounds
+    count as two messages."""
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))

@@ -90,9 +90,9 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """If an outbox has more bytes than a producer holds, the outbox is sent in parts, in order,
-    whenever the producer has room. Otherwise the outbox's owner would never publish anything again
-    after a long backlog."""
+    """If an outbox has more bytes than a producer can hold in memory, the outbox is sent in parts,
+    in order, whenever the producer has room. Otherwise the outbox's owner would never publish
+    anything again after a long backlog."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
     producer = MemoryProducer(cluster)
     producer.room = 2
@@ -155,22 +155,23 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
 @promise("1 restored state")
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
-    """A state older than the messages sent from it is refused, because a restored copy must not use
-    the same numbers again."""
+    """A program's stored state is refused if it is older than the messages that the program has
+    sent. Such a state is a restored copy, from which the program would use the same numbers
+    again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
 
 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
 def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
-    """A state is used if it is as new as its messages, or newer only by the messages that are still
-    in its outbox."""
+    """A stored state is used if it is as new as the messages sent from it, or newer only by the
+    messages that are still in its outbox."""
     check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
     check_restored(None, epoch, number, "The state in /x")
 
 
 def test_the_topic_is_made_once() -> None:
-    """The first program of a cluster creates the audit topic; the others find it."""
+    """The first program of a cluster creates the audit topic; the other programs find it."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = MemoryClient(cluster, clock)
     assert topic.ensure(client, clock, clock.advance) == topic.PARTITIONS

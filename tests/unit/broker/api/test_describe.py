@@ -93,9 +93,9 @@ def test_inherited_values_are_legal(name: str) -> None:
 
 
 def test_many_gaps_are_shown_in_parts_that_every_client_can_read() -> None:
-    """If a topic has the greatest number of gaps, and each gap's text is as long as possible,
-    several values show the gaps. No value is longer than an int16 length allows, and the values
-    together hold all gaps. Few gaps need only one value."""
+    """If a topic has the greatest number of gaps (offset ranges that a mirror lacks), and each
+    gap's text is as long as possible, several values show the gaps. No value is longer than an
+    int16 length allows, and the values together hold all gaps. Few gaps need only one value."""
     named = [Gap(9_999, (1 << 62) + 2 * n, (1 << 62) + 2 * n + 1, "expired") for n in range(1000)]
     rows = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named)})
     found = {each.name: each.value or "" for each in rows if each.name.startswith(gaps.CONFIG)}

@@ -11,7 +11,7 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only the mirror gets this error, and it then stops the partition
+    store.TooManyGaps,  # only the mirror gets this error, and then stops the partition
     producer_state.SnapshotDamaged,  # the log itself makes the snapshot again
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised

@@ -6,8 +6,8 @@ from skidway.broker.api.gathering import Gathering
 
 
 def test_parts_come_in_any_order_and_leave_in_theirs() -> None:
-    """The parts are handed over once, in order, when the last part has come. If there are no parts,
-    an empty sequence is handed over at once."""
+    """A Gathering hands over its parts once, in order, when the last part has come. If it waits for
+    no parts, it hands over an empty sequence at once."""
     found: list[Sequence[str]] = []
     gathering: Gathering[str] = Gathering(2, found.append)
     gathering.put(1, "b")

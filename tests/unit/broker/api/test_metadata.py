@@ -43,7 +43,7 @@ NAMES = ("a", "b", "c", "not there", "offline.a")
 
 
 class Answers:
-    """The loop as an exchange sees it."""
+    """Stands in for the loop, and keeps what an exchange sends."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -53,7 +53,8 @@ class Answers:
 
 
 class World:
-    """What the handler needs from a broker; the test replaces catalog and stopped partitions."""
+    """Stands in for what the handler needs of a broker; the test replaces the catalog and the
+    stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
@@ -145,7 +146,8 @@ def test_a_kept_answer_is_the_fresh_one(
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second client that asks for the same topics gets the same bytes, not a copy of them."""
+    """The second client that asks for the same topics gets the same bytes, and the broker neither
+    decodes its request nor encodes an answer."""
     infos = {number: TopicPartitionInfo((1,), PartitionState(1, 0, (1,))) for number in range(300)}
     topic = Topic("a", uuid.uuid4(), infos)
     own = BrokerAddress(1, "host", 9092)
@@ -174,11 +176,11 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     assert len(world.broker.metadata_answers) == 0
 
 
-# The changes of the following tests are made by a whole broker, not by a replaced catalog.
+# In the following tests a whole broker makes the changes; above, a test replaces the catalog.
 
 
 class Asking:
-    """One client of a broker in this process, which asks for one topic and for all topics."""
+    """One client that asks a broker in this process for one topic and for all topics."""
 
     def __init__(self, core: BrokerCore) -> None:
         self.core = core
@@ -200,8 +202,8 @@ class Asking:
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Starts an action and runs turns until the action reports that it is done. From then on
-        clients may see the action's effect."""
+        """Starts an action and runs turns of the broker's loop until the action reports that it is
+        done. From then on clients may see the action's effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         while not outcomes:

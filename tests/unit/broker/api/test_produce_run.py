@@ -34,7 +34,7 @@ class Socket:
 
 
 class Answers:
-    """The loop as handlers see it: keeps the answers that it is given."""
+    """Stands in for the loop, and keeps the answers that handlers give it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -112,8 +112,8 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """When the batches of one turn are in the file, their requests are answered in one piece. The
-    answers are in order, each with its own correlation id and offset."""
+    """When the batches of one turn of the loop are in the file, their requests are answered in one
+    piece. The answers are in order, each with its own correlation id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -125,8 +125,8 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that differs ends the run. The answer to this request comes after the answers of
-    the ended run and before the answers of the next run."""
+    """A request that differs from those of the run ends the run. The answer to this request comes
+    after the answers of the ended run and before the answers of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)
@@ -164,8 +164,8 @@ def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
-    """With acks=all one flush answers a whole run; the run of the next turn waits for its own
-    flush."""
+    """With acks=all a whole run is answered after one flush; the run of the next turn waits for its
+    own flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.handle(1, batch(), -1)
@@ -219,8 +219,8 @@ def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
 
 
 def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
-    """With acks=0 no answer is sent, and each request's place in the queue is free after the
-    write."""
+    """With acks=0 no answer is sent, and each request's place in the connection's queue is free
+    after the write."""
     broker.learn(0)
     for number in range(3):
         broker.handle(number, batch(), 0)

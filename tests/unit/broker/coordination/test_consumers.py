@@ -17,7 +17,7 @@ def test_an_offset_alone_is_a_bare_number() -> None:
 @given(st.integers(0, (1 << 63) - 1), st.text(max_size=50), st.integers(-1, (1 << 31) - 1))
 def test_there_and_back(offset: int, metadata: str, epoch: int) -> None:
     """Offset, metadata and leader epoch are read as they were written; the time of the commit is
-    the time at which the node was written."""
+    the time at which the ZooKeeper node was written."""
     data = consumers.offset_document(Committed(offset, metadata, epoch, 5))
     assert consumers.read_offset("p", data, 9) == Committed(offset, metadata, epoch, 9)
 

@@ -20,8 +20,8 @@ from support.promises import promise
 
 
 def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
-    """When a job raises an unexpected exception, the job's caller gets an error and the thread goes
-    on."""
+    """When a job raises an unexpected exception, the job's caller gets an error, and the thread
+    that runs the jobs goes on."""
     told: list[object] = []
 
     def mistaken(_coordinator: object) -> object:
@@ -152,8 +152,8 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
 @promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
     """No producer id is given out twice. The ids of a new block are higher than those of all
-    earlier blocks and than every id in our logs, even if ZooKeeper was restored from an older
-    state."""
+    earlier blocks and than every id in this broker's logs, even if ZooKeeper was restored from an
+    older state."""
     path = documents.PRODUCER_ID_BLOCK
     tree: Any = Tree(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)

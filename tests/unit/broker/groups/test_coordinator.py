@@ -220,7 +220,7 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """A commit with a generation of a group that does not exist gets ILLEGAL_GENERATION, because
+    """A commit that names a generation gets ILLEGAL_GENERATION if the group does not exist, because
     the group may have expired long ago, together with its offsets."""
     world = World()
     world.loaded()
@@ -296,8 +296,9 @@ def test_a_stop_answers_everybody() -> None:
 
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
-    """A join to a group that our own consumers use in ZooKeeper gets INCONSISTENT_GROUP_PROTOCOL,
-    with one line in the log. After these consumers have left, a join succeeds."""
+    """A join to a group gets INCONSISTENT_GROUP_PROTOCOL, with one line in the log, while Skidway's
+    own consumers, which coordinate through ZooKeeper, use the group. After these consumers have
+    left, a join succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -318,7 +319,7 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """If consumers of our own register in ZooKeeper just after the broker looked for such
+    """If Skidway's own consumers register in ZooKeeper just after the broker looked for such
     consumers, no member of the new generation gets an assignment, and all members have to join
     again."""
     world = World()

@@ -95,9 +95,9 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
-    """When a directory fails, its partitions stop with the reason, and new partitions go to the
-    other directories. When the broker stops, it marks only the other directories as cleanly shut
-    down."""
+    """When a directory fails, its partitions stop, each with the failure as its reason, and new
+    partitions go to the other directories. When the broker stops, it marks only the other
+    directories as cleanly shut down."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 4)
     failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))
@@ -112,8 +112,8 @@ def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
-    """When all directories are offline, creating a partition fails with the error and attempts
-    nothing."""
+    """When all directories are offline, creating a partition fails with a directory's error, and
+    nothing is attempted."""
     world = World(tmp_path / "a")
     world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
     world.create("logs", 1)

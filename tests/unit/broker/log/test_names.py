@@ -43,8 +43,8 @@ def test_directories_and_partitions(directory: str, partition: TopicPartition | 
 
 
 def test_leaving_directories_are_told_apart_and_fit() -> None:
-    """The new name of a directory tells whether its partition is deleted or stray, and fits even
-    for the longest topic name."""
+    """The directory of a deleted partition, or of a stray one (of no known topic), gets a new name.
+    The new names tell the two kinds apart, and are short enough even for the longest topic name."""
     partition = TopicPartition("x" * 249, 99999)
     deleted = names.leaving_directory(partition, names.DELETED_DIRECTORY)
     stray = names.leaving_directory(partition, names.STRAY_DIRECTORY)

@@ -33,7 +33,8 @@ def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
 
 
 def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
-    """Batches of one turn come into the file together, when the turn is written."""
+    """Batches that are appended in one turn of the broker's loop come into the file together, when
+    the log is written at the end of the turn."""
     log = open_in(tmp_path)
     for _ in range(2000):  # more batches than one pwritev can take
         put(log, batch(b"x"))
@@ -184,8 +185,8 @@ def test_reads_outside_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
-    """A duplicate from an idempotent producer is not stored again. The answer has the first offset
-    of the stored batch."""
+    """A duplicate from an idempotent producer is not stored again. The producer is told the first
+    offset of the stored batch."""
     log = open_in(tmp_path)
     first = batch(b"a", b"b", producer_id=5, epoch=0, sequence=0)
     assert append(log, bytearray(first)) == 0
@@ -222,8 +223,8 @@ class FullDisk:
 def test_a_full_disk_takes_nothing_by_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """After a failed write, file, offsets, indexes and producers are as they were before the write,
-    and the next write succeeds."""
+    """After a failed write, the file, offsets, indexes and producers' states are as they were
+    before the write, and the next write succeeds."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0))
     append(log, batch(b"a", producer_id=1, epoch=0, sequence=0))
     before = stored(tmp_path)

@@ -73,7 +73,7 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
-    """If no record of a batch is as late as the batch's header says, the answer is the batch's
+    """If no record of a batch is as late as the batch's header says, a look-up gives the batch's
     first offset; the search does not loop."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
@@ -84,8 +84,8 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """For the largest time, only records at or after the log start count, even if their segment has
-    earlier records, too. If all records have expired, there is no largest time."""
+    """In a look-up of the largest time, only records at or after the log start count, even if their
+    segment has earlier records, too. If all records have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))
@@ -120,8 +120,8 @@ def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
 def test_records_that_contradict_their_header_are_not_believed(
     tmp_path: Path, records: bytes
 ) -> None:
-    """Records that contradict their header are ignored, so no answer has an offset outside of the
-    batch, or a time later than the largest time in the batch's header."""
+    """Records that contradict their batch's header are ignored, so no look-up gives an offset
+    outside of the batch, or a time later than the largest time in the header."""
     log = open_in(tmp_path)
     append(log, batch(b"first"))
     append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))
@@ -131,7 +131,7 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
-    """If a record's time would exceed an int64, the answer has the largest int64, which the
+    """If a record's time would exceed an int64, a look-up gives the largest int64, which the
     protocol can carry."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1

@@ -36,8 +36,8 @@ AWAY = source(reachable=False)
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
     """The exit status is that of the worst source. It is 1 if partitions are stopped or not served,
-    because somebody has to act. It is 3 if the source is away, because that may pass. A named gap
-    is no failure."""
+    because somebody has to act. It is 3 if the source is away, because that may pass. A gap, a
+    range of offsets that the mirror has named as missing, is no failure."""
     assert exit_status(sources) == status
 
 

@@ -1,6 +1,6 @@
-"""A mirror names the offsets that are missing, and goes on copying only while its source provably
-has the same log. To prove that the log is the same, the mirror fetches its own last batch again
-from the source and compares the two."""
+"""A mirror names each gap (it writes down which offsets are missing), and goes on copying only
+while its source provably has the same log. To prove that the log is the same, the mirror fetches
+its own last batch again from the source and compares the two."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
 
 
 def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
-    """If the source has expired everything, the gap goes up to the source's end."""
+    """If the source has expired everything, the mirror names a gap from the mirror's end up to the
+    source's end."""
     follower = Follower(10, None)
     assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
 
@@ -202,8 +203,8 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
-    """If an interruption comes while a gap is being named, the mirror asks again, and finds the
-    same gap, whether or not the gap was written down."""
+    """If an interruption comes while a gap is being named, the mirror asks the source again, and
+    finds the same gap, whether or not the gap was written down."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()

@@ -1,4 +1,5 @@
-"""A gap is written down beside the gaps of other partitions and brokers, never over them."""
+"""A gap (a range of offsets that a mirror lacks) is written down beside the gaps of other
+partitions and brokers, never over them."""
 
 from __future__ import annotations
 
@@ -79,8 +80,8 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
-    """If another broker writes a gap after this broker has read the settings and before it writes
-    them, this broker reads the settings again, and both gaps stay."""
+    """If another broker writes a gap after this broker has read the topic's settings and before
+    this broker writes them, this broker reads the settings again, and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]
@@ -124,8 +125,8 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
-    """If the node changes before every write, naming the gap fails after some attempts, and the
-    mirror tries again later."""
+    """If the node of the topic's settings changes before every write, naming the gap fails after
+    some attempts, and the mirror tries again later."""
 
     def touch() -> None:
         path = documents.config_path(TOPIC)

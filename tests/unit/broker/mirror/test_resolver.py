@@ -80,8 +80,8 @@ def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
 
 @pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
 def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
-    """A name that cannot be resolved raises OSError where the address is asked for, as getaddrinfo
-    does."""
+    """If a name cannot be resolved, the call that asks for its address raises OSError, as
+    getaddrinfo does."""
     loop = Loop()
     assert loop.resolver.look_up("dc1", 9092) is None
     server.answers.put(error)

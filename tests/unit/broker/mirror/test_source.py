@@ -1,5 +1,5 @@
-"""One source is mirrored into our logs, without a socket: what is copied, which gaps are named, and
-what stops a partition."""
+"""One source is mirrored into the broker's logs, without a socket. The tests check what is copied,
+which gaps (missing offsets) are named, and what stops a partition."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
     """If the source's brokers give their cluster another name than the mirror's settings do,
-    nothing is mirrored. Announcements carry the name that the brokers give, so nobody would find
-    them under the name in the settings."""
+    nothing is mirrored. The agents' announcements of files carry the name that the brokers give, so
+    nobody would find these announcements under the name in the settings."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -114,7 +114,8 @@ def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld
 
 
 def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
-    """All topics of a source are described within one round, even if they need several requests."""
+    """All topics of a source are described within one round (the mirror's regular questions about
+    the source's topics), even if they need several requests."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
     for name in names:
         world.source.create(name)
@@ -174,8 +175,8 @@ def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> 
 
 
 def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
-    """A topic that has some of a mirror's configs, or has them under another name, is never written
-    to."""
+    """A topic is never written to if it has only some of a mirror's configs, or has these configs
+    but another name than a mirror's."""
     world.local.add("half", mirror_source_cluster="dc1")
     world.local.add("copy", mirror_source_cluster="dc1", mirror_source_topic="logs")
     world.source.create("logs")
@@ -207,8 +208,8 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
     """If the source's topic is deleted and created again between two rounds, fetches in between get
-    an error. The error counts as an interruption, so the mirror's last batch is compared, and the
-    partition stops."""
+    an error. The error counts as an interruption, so the mirror's last batch is compared with the
+    source's batch at these offsets, and the partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -556,7 +557,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     interruption is ignored, because the question belonged to an earlier position of the mirror."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
-    until_asked(logs)  # the source's first offset
+    until_asked(logs)  # the mirror asks for the source's first offset
     logs.client.serve()
     logs.client.deliver()
     until_asked(logs)  # the mirror asks for the last offset; the answer comes late
@@ -608,7 +609,7 @@ def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> 
 
 
 def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
-    """Batches that a full disk refused are fetched again, without a hole."""
+    """Batches that a full disk refused are fetched again, and the copy has no hole."""
     logs.disk.is_full = True
     fill(logs, 6)
     logs.settle(5)

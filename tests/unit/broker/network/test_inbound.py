@@ -58,8 +58,8 @@ def test_frames_come_out_byte_by_byte() -> None:
 
 
 def test_a_frame_larger_than_the_arena_is_received() -> None:
-    """A frame larger than the arena is received whole; the frame's memory grows with the bytes that
-    have come."""
+    """A frame larger than the arena, the buffer into which one turn receives, is received whole;
+    the frame's memory grows with the bytes that have come."""
     frame = bytes(range(256)) * 2000
     assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
 
@@ -68,8 +68,8 @@ def test_a_frame_larger_than_the_arena_is_received() -> None:
     "start", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", b"\xff\xff\xff\xff"]
 )
 def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
-    """A length that cannot be right (HTTP, TLS, negative) is refused before any memory is
-    allocated."""
+    """A length that cannot be right (the first bytes of HTTP or TLS, or a negative number) is
+    refused before any memory is allocated."""
     for sizes in ([], [4], [1] * 20):
         with pytest.raises(FrameTooLarge):
             received(start, list(sizes))
@@ -192,8 +192,8 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
     """A connection's memory grows with what the connection sent, not with what it announced. Each
-    of 2,000 connections that announce 100 MB and send one byte takes 10 KiB; a connection that
-    sends more takes a few times as much as it sent."""
+    of 2,000 connections that announce 100 MB and send one byte takes at most 10 KiB; a connection
+    that sends more takes a few times as much as it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

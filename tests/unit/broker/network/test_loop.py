@@ -57,7 +57,7 @@ def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
 def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
     """A request of a flexible version with an unknown field at its end, as a newer client may send.
 
-    The size is written as a varint of three bytes.
+    The field's size is written as a varint of three bytes.
     """
     size = bytes([size_bytes & 127 | 128, size_bytes >> 7 & 127 | 128, size_bytes >> 14])
     content = frame[4:-1] + b"\1\7" + size + bytes(size_bytes)
@@ -71,7 +71,7 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Whether the broker stores a batch. For that all parts of the broker have to work."""
+    """Whether the broker stores a batch, for which all parts of the broker have to work."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -111,8 +111,9 @@ def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: Broker
 def test_a_parked_request_that_fails_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a parked request raises, its connection is closed, and other requests for the partition
-    are answered."""
+    """If an exception is raised while a parked request (a request that waits for records) is
+    answered, the request's connection is closed, and other requests for the partition are
+    answered."""
     unlucky, lucky = core.connect(), core.connect()
     unlucky.send(fetch_frame(0, 30_000))
     core.advance(0)
@@ -129,8 +130,8 @@ def test_a_parked_request_that_fails_is_alone(
 def test_a_parked_request_that_fails_at_its_deadline_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a parked request raises when it expires, its connection is closed, and the broker goes
-    on."""
+    """If an exception is raised when a parked request expires, the request's connection is closed,
+    and the broker goes on."""
     unlucky = core.connect()
     unlucky.send(fetch_frame(0, 1000))
     core.advance(0)
@@ -189,8 +190,8 @@ def test_a_turn_that_cannot_be_ended_ends_the_broker(
 
 
 def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
-    """If a segment's file turns out to be cut while an answer is sent, the connection is closed,
-    and the partition stops; the next fetch gets KAFKA_STORAGE_ERROR."""
+    """If the broker finds, while it sends an answer, that a segment's file was cut, the connection
+    is closed, and the partition stops; the next fetch gets KAFKA_STORAGE_ERROR."""
     client = core.connect()
     assert client.ask(produce_frame(-1, sized(100_000)))
     assert code_of(client.ask(fetch_frame(0))) == 0

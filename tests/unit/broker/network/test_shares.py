@@ -1,4 +1,5 @@
-"""Which connection is served next, and for how long, so that each gets a fair share of a turn."""
+"""Which connection is served next, and for how long, so that each gets a fair share of a turn of
+the broker's loop."""
 
 from __future__ import annotations
 
@@ -117,8 +118,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
 
 
 def test_what_was_overdrawn_is_paid_back() -> None:
-    """After a request that cost ten turns, the other connections together get ten turns before this
-    connection is served again."""
+    """After a request that cost ten turns, the other connections together get ten turns before the
+    connection of this request is served again."""
     shares = joined("ab")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -138,7 +139,8 @@ def test_what_was_overdrawn_is_paid_back() -> None:
 
 
 def test_what_is_sent_counts_while_it_waits() -> None:
-    """If a connection is charged while it waits to be served, it moves back in the order."""
+    """If a cost is charged to a connection while it waits to be served, the connection moves back
+    in the order."""
     shares = joined("ab")
     shares.charge("a", 100)
     shares.begin_turn()

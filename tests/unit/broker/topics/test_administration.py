@@ -349,9 +349,9 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
-    """A group holds each topic that names the group. The hold's limit is the topic's
-    retention.hold.max.ms, or the broker's default if the topic sets none. Without a limit the group
-    holds the topic for ever."""
+    """A group holds each topic whose retention.hold names the group: the topic's records stay until
+    the group has read them. The hold's limit is the topic's retention.hold.max.ms, or the broker's
+    default if the topic sets none. Without a limit the group holds the topic for ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

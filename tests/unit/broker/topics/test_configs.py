@@ -27,15 +27,15 @@ from skidway.settings.spec import specs
 def test_settings_that_cannot_be_kept_are_refused(
     configs: dict[str, str | None], word: str
 ) -> None:
-    """A setting that the broker cannot keep is refused by name."""
+    """A setting that the broker cannot follow is refused, and the refusal names the setting."""
     found = refusal(configs)
     assert found is not None
     assert word in found
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """Settings of Kafka that the broker keeps are accepted, and the broker's own settings as
-    well."""
+    """Settings of Kafka that the broker can follow are accepted, and so are settings that only this
+    broker has."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )

@@ -1,5 +1,5 @@
-"""The hdfs tier's deltas: the manifest stores them, so they have the same content however often the
-loader publishes them."""
+"""The hdfs tier's deltas, which tell the audit what the loads counted. The manifest stores them, so
+they have the same content however often the loader publishes them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The next load's delta has the next number, and its buckets remember that number."""
+    """The next load's delta has the next number, and each bucket (span of event time) that it
+    counts is noted with that number."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(

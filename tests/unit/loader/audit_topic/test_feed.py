@@ -1,4 +1,5 @@
-"""What the loader reads from the audit topic."""
+"""What the loader reads from the audit topic: announcements, which tell the host and path of a
+file, and the numbers of its own messages."""
 
 from __future__ import annotations
 

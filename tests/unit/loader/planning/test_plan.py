@@ -79,7 +79,7 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     ],
 )
 def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
-    """A hole is named when adjacent gaps together cover all of it."""
+    """A hole (missing offsets) counts as named when adjacent gaps together cover all of it."""
     found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
     assert (found is not None) == covered
     if found is not None:
@@ -214,8 +214,8 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
 
 
 def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
-    """A partition whose leader is silent keeps its position for the next load and is reported,
-    whether or not anything of the partition was loaded before."""
+    """A partition whose leader does not answer keeps its position for the next load and is
+    reported, whether or not anything of the partition was loaded before."""
     before = {0: AT_100}
     found = plan.missing_partitions(
         "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
@@ -229,8 +229,8 @@ def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
 
 @promise("6 bucket size")
 def test_a_changed_bucket_size_is_refused() -> None:
-    """Another bucket size than that of earlier loads is refused, because buckets of two sizes are
-    never complete."""
+    """Another bucket size than that of earlier loads is refused, because the audit's buckets (spans
+    of event time) are never complete if they have two sizes."""
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
     plan.check_bucket(None, 10_000)
     plan.check_bucket(counted, 60_000)
@@ -272,8 +272,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """A partition that stopped at a record whose announcement is missing asks for no further load
-    in the run, because the next load would stop at the same record."""
+    """If a partition stopped at a record whose file an agent has not announced yet, no further load
+    follows for it in the run, because the next load would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

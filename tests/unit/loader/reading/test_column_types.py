@@ -73,8 +73,8 @@ def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: p
 
 
 def test_in_a_directory_every_field_may_be_null() -> None:
-    """In the schema of a directory every field may be null, at any depth, because files of older
-    schemas lack fields that came later."""
+    """In the schema of an output directory every field may be null, at any depth, because the
+    directory's files of older schemas lack fields that came later."""
     inner = pa.field("x", pa.int64(), nullable=False)
     struct = pa.struct([inner])
     held = pa.schema(

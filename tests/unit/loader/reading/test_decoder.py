@@ -62,7 +62,8 @@ def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alon
 
 
 def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
-    """Only the registry's "not found" makes a reject; any other refusal stops the load."""
+    """A value is rejected for an unknown schema only if the registry answers "not found". If the
+    registry answers any other error, or does not answer, the load stops."""
 
     class Broken(Registry):
         def schema(self, schema_id: int, /) -> str:
@@ -102,8 +103,8 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:
-    """A schema is refused if one of its fields has the name of a loader's column, even in other
-    case; the error names the field."""
+    """A schema is refused if one of its fields has the name of a column that the loader adds, even
+    in other case; the error names the field."""
     for name in ("_agent", "_Agent"):
         with pytest.raises(SkidwayError, match=name):
             check_reader(record(name), frozenset({"_agent"}))

@@ -1,5 +1,5 @@
-"""The epoch of an output is higher than every epoch that was ever published for it, and never comes
-from a clock."""
+"""The epoch that an output's messages to the audit carry is higher than every earlier epoch that
+was published for this output, and never comes from a clock."""
 
 from __future__ import annotations
 
@@ -103,8 +103,9 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
 @promise("6 epoch of an output")
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
-    """The new epoch is one above the highest epoch that was heard of this output, even if that
-    highest epoch was taken from a clock. Epochs of other outputs and tiers are ignored."""
+    """The new epoch is one above the highest epoch that the loader read in messages of this output,
+    even if that highest epoch was taken from a clock. Epochs of other outputs and tiers are
+    ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
     agent = replace(said_by(9).sender, tier=Tier.AGENT)
     loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
@@ -154,8 +155,8 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
 
 
 def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
-    """Messages count as not heard if they expire after the loader asked for the audit topic's
-    bounds and before it reads the messages."""
+    """Messages count as unread, like those that expired earlier, if they expire after the loader
+    asked for the audit topic's bounds and before it reads the messages."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log, feed = loading.cluster.log(TopicPartition(AUDIT, 0)), Feed()
@@ -208,8 +209,8 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was made again, an output may begin an epoch that is lower than the
-    output's last epoch. The collector, which knows the higher epoch, then calls no bucket complete,
-    because it cannot tell which counts are right."""
+    output's last epoch. The audit's collector, which knows the higher epoch, then calls no bucket
+    complete, because it cannot tell which counts are right."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

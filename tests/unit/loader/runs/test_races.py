@@ -30,8 +30,8 @@ def raced(loading: MemoryLoading, step: int) -> TopicOutcome:
 
 @promise("5 race")
 def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) -> None:
-    """A run that lost every race ends with 0 and a note if the other loader has loaded everything
-    that was there when the run started."""
+    """A run that lost every race ends with the exit status 0 and a note if the other loader has
+    loaded everything that was there when the run started."""
     outcome = raced(loading, STEP)
     report = Report([outcome])
     assert (report.exit_code, outcome.loads) == (0, [])

@@ -22,7 +22,8 @@ MIRROR = {
 
 
 class TwoLeaders:
-    """Topic `logs`, a mirror, with two partitions; the leader of partition 1 does not answer."""
+    """Topic `logs`, a mirror, with two partitions. The leader of a partition in `silent` does not
+    answer."""
 
     def __init__(self, *silent: int) -> None:
         self._silent = silent

@@ -47,8 +47,8 @@ NO_PARTITIONS = SourceTopic("logs", "", SOURCE, ())
 
 
 class Swept(MemoryStore):
-    """A store in which another loader commits, and deletes our staging directory, while we
-    commit."""
+    """A store in which another loader commits, and deletes this load's staging directory, while
+    this load commits."""
 
     def __init__(self, winner: str) -> None:
         super().__init__()
@@ -88,8 +88,8 @@ def attempt(
 
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
-    """A commit that fails because the winner deleted the loser's staging directory is a lost race
-    and no fault of the output."""
+    """If a commit fails because another load won and deleted the loser's staging directory, this is
+    a lost race and no fault of the output."""
     load = attempt(Swept(winner=OTHER))
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
@@ -162,8 +162,8 @@ class Broken(MemoryLoading):
     ],
 )
 def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
-    """A partition is kept back if the last batch before the load cannot be read, because the
-    partition may have another log."""
+    """A partition is kept back (nothing of it is loaded) if the last batch before the load cannot
+    be read, because the partition may have another log."""
     loading = Broken(error)
     loading.write(50)
     assert loading.run().rows == 50
@@ -177,8 +177,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """If the last batch before the load has other bytes, the log is not loaded, because its later
-    records may be different as well."""
+    """If the last batch before the load has other bytes than when it was loaded, the log is not
+    loaded, because its later records may be different as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -215,7 +215,7 @@ def _range(loading: MemoryLoading, number: int) -> PartitionRange:
 
 
 def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
-    """A manifest keeps each named gap until the load has passed it."""
+    """A manifest keeps each named gap until a load has passed the gap."""
     loading = MemoryLoading()
     loading.write(100)
     names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]
@@ -288,8 +288,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for their file's announcement as long as the setting says. If the setting is
-    zero, the records are rejected at once."""
+    """Records wait for their file's announcement as long as announce.wait.ms says. If that setting
+    is zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -303,8 +303,9 @@ def test_announcements_are_waited_for_as_long_as_is_set(
 
 
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
-    """If the file with the columns is gone or has other bytes than those of the schema, the next
-    load writes it again. Otherwise, the next load leaves it alone."""
+    """If the file that tells the columns of the newest load is gone, or has other bytes than those
+    of the load's schema, the next load writes the file again. Otherwise, the next load leaves the
+    file alone."""
     loading = MemoryLoading()
     path, store = layout.columns(TOPIC), loading.store
 
@@ -393,7 +394,7 @@ def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
 
 
 class Away(MemoryLoading):
-    """A topic that has two partitions with a leader that does not answer."""
+    """A topic whose partitions 1 and 2 have a leader that does not answer."""
 
     def _topic(self, until: int | None) -> SourceTopic:
         return replace(super()._topic(until), away=dict.fromkeys((1, 2), "dead:9092 is silent"))
@@ -424,7 +425,7 @@ def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> N
 
 def test_marks_hold_however_many_loads_there_were() -> None:
     """A record that the first load has is a repeat in all later loads, even after a snapshot of the
-    marks."""
+    marks, which tell up to where each file is loaded."""
     loading = MemoryLoading()
     for _ in range(DELTAS_MAX + 1):  # the last of these loads writes a snapshot
         loading.write(1)
@@ -446,8 +447,8 @@ def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
 
 
 def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
-    """A load's delta names the previous delta of each bucket and continues its sender's numbers, so
-    that chains go on across loads."""
+    """A load's delta (its message to the audit) names the previous delta of each bucket and
+    continues its sender's numbers, so that the chains of deltas go on across loads."""
     loading = MemoryLoading()
     for _ in range(2):
         loading.write(5)
@@ -470,7 +471,7 @@ class Renamed(MemoryStore):
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
     """An output reached by another name keeps its first name in the audit. Otherwise the audit
-    would take the output for another place, which lacks the earlier loads."""
+    would take it for another output, which lacks the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()

@@ -1,5 +1,6 @@
-"""Corner cases of the joiner; tests/model compares it with the sequential rule. The batch below is
-the last batch before the position at which the next load begins."""
+"""Corner cases of the joiner, which joins a partition's slices in offset order; tests/model
+compares the joiner with a rule that takes all records one after the other. The batch below is the
+last batch before the position at which the next load begins."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """A slice runs again only if one of its records begins below the marks of the slices before it.
-    The second run uses these marks."""
+    """A slice runs again only if one of its records begins below the marks of the slices before it
+    (a mark tells up to where a file's lines are taken). The second run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -59,9 +60,9 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """A range first ends before the record of an unknown file. If this record proves to be a repeat
-    of a record in an earlier slice, the range goes on past the record, and the slices after the
-    record are used as well."""
+    """A partition's range first ends before the record of a file that is not announced. If this
+    record proves to be a repeat of a record in an earlier slice, the range goes on past the record,
+    and the slices after the record are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)

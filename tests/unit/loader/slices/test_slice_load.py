@@ -1,4 +1,5 @@
-"""One task: which records it keeps, drops, rejects and counts, and where it stops."""
+"""One task, which loads one slice of a partition: which records the task keeps, drops, rejects and
+counts, and where it stops."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """Records below the mark of an earlier slice are repeats."""
+    """Records below the mark of an earlier slice are repeats. (A mark tells up to where a file's
+    lines are taken.)"""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -160,8 +162,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A range ends before a record of a file that is not announced. Neither this record nor any
-    later record is written."""
+    """A slice's range (the offsets that its task takes) ends before a record of a file that is not
+    announced. Neither this record nor any later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -198,8 +200,8 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """When the wait for a file is over, its records are rejected and the records after them are
-    loaded."""
+    """When the wait for a file's announcement is over, the file's records are rejected and the
+    records after them are loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
     assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
@@ -405,8 +407,8 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
 def test_chunks_are_bounded_by_what_batches_unpack_to(
     chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chunk is limited by its uncompressed size, because compression may make batches a hundred
-    times smaller."""
+    """A chunk (batches that are decoded together) is limited by its uncompressed size, because
+    compression may make batches a hundred times smaller."""
     monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BYTES", 100_000)
     run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
     assert len(chunks) >= 4
@@ -465,7 +467,8 @@ def test_rows_of_several_schemas_come_in_order() -> None:
 
 
 def test_a_second_attempt_writes_other_files() -> None:
-    """Two attempts at one slice stage different files with the same rows and target."""
+    """Two attempts at one slice stage different files with the same rows and the same target
+    path."""
     runner = Runner(MemoryStore(), {0: log(lines(3))})
     first, second = runner.one(Slice(0, 0, 3)), runner.one(Slice(0, 0, 3))
     assert first.files[0].staged != second.files[0].staged

@@ -7,7 +7,7 @@ from skidway.loader.spark.failures import TaskFailed, failure, sentence_in
 
 
 def test_a_tasks_error_comes_back_with_its_status() -> None:
-    """A registry that is unreachable in a task ends the program with the exit status of
+    """If a task cannot reach the registry, the program ends with the exit status that means
     "unreachable"."""
     raised = TaskFailed(Unreachable('no "one" answered'))
     text = f"Job aborted ...\nloader.spark.TaskFailed: {raised}\n\n\tat org.apache..."

@@ -65,8 +65,8 @@ def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_python_of_sparks_workers_may_be_named() -> None:
-    """The workers' Python is set by a property of Spark. Without this property, tasks run with the
-    driver's Python."""
+    """A property of Spark names the Python that runs the tasks. Without this property, tasks run
+    with the driver's Python."""
     assert workers_python(settings()) == sys.executable
     named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
     assert workers_python(named) == "/opt/python"

@@ -1,4 +1,5 @@
-"""Spark's directory of a run is deleted with the run, or by the next run if the run was killed."""
+"""Each run of the loader gives Spark a scratch directory. The directory is deleted when the run
+ends, or by the next run if the run was killed."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def test_a_run_that_lives_keeps_its_directory() -> None:
 
 
 def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
-    """Only directories of ours that hold our lock are deleted; links are not followed."""
+    """A run deletes only directories that have both our name and our lock file, and it follows no
+    links."""
     (tmp_path / "skidway-spark-new").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".lock").touch()

@@ -78,7 +78,8 @@ def test_a_move_into_place(source: int | None, target: int | None, expected: Set
 
 
 def test_a_commit_moves_everything_and_tidies_up() -> None:
-    """After a commit the files are in place, the manifest is there, staging is gone."""
+    """After a commit the files are in place, the manifest exists, and the staging directory is
+    gone."""
     store = MemoryStore()
     mine = staged(store, manifest())
     assert operations.run(commit.commit(mine), store)
@@ -99,8 +100,9 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
 
 @promise("5 staging")
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
-    """The staging directory is synced after the last look at its files and before the manifest is
-    created. So if a manifest survives a power loss, the files that it names also survive."""
+    """The staging directory is synced after the lengths of its files are checked and before the
+    manifest is created. So if a manifest survives a power loss, the files that it names also
+    survive."""
     mine, store = manifest(), MemoryStore()
     staged(store, mine)
     order = performed(commit.commit(mine), store)
@@ -113,8 +115,8 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 
 def test_the_columns_come_before_the_rows() -> None:
-    """The file with the columns is replaced before the first row is moved. A second finish of the
-    same load changes nothing."""
+    """The file with the columns is replaced before the first row is moved. If the same load is
+    finished a second time, nothing changes."""
     store = MemoryStore()
     store.put(layout.columns(TOPIC), b"old")
     mine = staged(store, manifest())
@@ -130,8 +132,9 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A start looks only at the newest load and at staged files, so a start costs the same however
-    many loads there are. Deleted files of older loads are found by the recount."""
+    """A loader that starts looks only at the newest load and at staged files, so its start costs
+    the same however many loads there are. Deleted files of older loads are found by the audit's
+    recount."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -141,7 +144,8 @@ def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
 
 
 def test_the_loser_leaves_nothing_but_the_winner() -> None:
-    """A load whose number is taken is not committed, and its staging directory is deleted."""
+    """If another load has taken a load's number, the load is not committed, and its staging
+    directory is deleted."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     mine = staged(store, manifest())
@@ -152,8 +156,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """If a later load has deleted the loser's staging directory, the loser reports a lost race, not
-    a failure, because nothing is damaged."""
+    """A load whose number is taken reports a lost race, not a failure, even if a later load has
+    deleted its staging directory, because nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -182,7 +186,8 @@ def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_start_finishes_what_a_commit_left() -> None:
-    """When a load was killed between manifest and moves, the next start moves its files."""
+    """When a load was killed after its manifest was created and before its files were moved, the
+    next start moves the files."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -192,7 +197,7 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
-    """If a file of the right length is both staged and in place, the start deletes the staged
+    """If a file of the right length is both staged and in place, a start deletes the staged
     file."""
     store = MemoryStore()
     mine = staged(store, manifest())
@@ -204,8 +209,8 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """A start keeps the staged files of an undecided load, because its loader may still be
-    alive."""
+    """A start keeps the staged files of a load whose number has no manifest yet, because the load's
+    loader may still be alive."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -245,7 +250,8 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """A missing manifest in the chain stops the start, and nothing is loaded after it."""
+    """If the manifest of any number below the newest is missing, the start fails, and nothing is
+    loaded."""
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())

@@ -1,4 +1,5 @@
-"""The manifest as a file: it is read as it was written, and damage is named."""
+"""The manifest as a file: it is read as it was written, and the error about a damaged manifest
+names the file."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def test_readers_find_plain_json() -> None:
 
 
 def test_rows_and_rejects_are_told_apart() -> None:
-    """A manifest counts rows and rejects separately."""
+    """A manifest has separate counts of rows and of rejected records."""
     assert (WHOLE.rows(), WHOLE.rejects()) == (8, 2)
 
 

@@ -1,5 +1,5 @@
-"""Tables: together, all side files that a manifest names contain the state after the manifest's
-load."""
+"""Tables hold the loader's state of a topic. All side files (files of state, beside the files of
+rows) that a manifest names together contain the state after the manifest's load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def marks(number: int) -> Changes:
 
 
 def test_later_files_win() -> None:
-    """A mark that moved twice has its last value. Marks that did not move keep their values."""
+    """A mark, which tells up to which byte a file is loaded, has its last value if it moved twice.
+    Marks that did not move keep their values."""
     store = MemoryStore()
     first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}, {}))
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
@@ -62,7 +63,8 @@ def test_a_load_that_changes_nothing_writes_nothing() -> None:
 
 
 def test_deltas_become_a_snapshot() -> None:
-    """After a number of deltas one file holds everything, so that reading stays cheap."""
+    """After DELTAS_MAX deltas (files with the changes of one load each) one file holds everything,
+    so that reading stays cheap."""
     store = MemoryStore()
     newest = None
     for number in range(1, DELTAS_MAX + 2):

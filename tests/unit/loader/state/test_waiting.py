@@ -1,4 +1,5 @@
-"""Notes that say since when announcements are missing."""
+"""Notes that say since when a file's announcement (which tells the file's host and path) is
+missing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ KEY = ((1 << 63) - 1, 5)
 
 @promise("clocks wait")
 def test_the_wait_begins_once() -> None:
-    """The wait for a file begins once; later loads that meet the file do not restart it."""
+    """The wait for a file's announcement begins once; later loads that meet the file do not restart
+    the wait."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 1000)
     notes.begin(KEY, 5000)
@@ -20,7 +22,7 @@ def test_the_wait_begins_once() -> None:
 
 
 def test_announced_files_are_not_waited_for() -> None:
-    """A file's note is deleted with its announcement; the notes of other files stay."""
+    """A file's note is deleted when the file is announced; the notes of other files stay."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 0)
     notes.begin((1, 2), 0)

@@ -1,5 +1,6 @@
-"""The codec gives the columns that Avro's specification demands, and refuses bad data. Each of the
-codec's paths gives the same columns."""
+"""The codec gives the columns that Avro's specification demands, and refuses bad data. The codec
+has three paths (pyruhvro, columns, and one datum at a time), and each path gives the same
+columns."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def record(*fields: Any) -> dict[str, Any]:
 
 
 def columnar(schema: Any) -> Codec:
-    """A codec that never takes the fast path."""
+    """A codec that never takes the fast path (pyruhvro)."""
     codec = Codec(schema)
     codec._fast = None
     return codec
@@ -90,7 +91,7 @@ def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.Recor
 @common
 @given(batches(flat=False))
 def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Arrays, maps, fixed, decimals, nullable records survive encode and decode."""
+    """Arrays, maps, fixed, decimals and nullable records survive encode and decode."""
     schema, batch = case
     codec = Codec(schema)
     decoded = codec.decode(codec.encode(batch))
@@ -275,7 +276,8 @@ def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: An
 
 
 def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
-    """A null in a required field refuses its row alone, and is never written as an empty string."""
+    """If a required field is null, only its row is refused; the null is never written as an empty
+    string."""
     codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
     datums, refused = codec.encode_rows_checked(batch)
@@ -287,8 +289,8 @@ def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
 
 
 def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
-    """Bytes that are not UTF-8 refuse their row alone. The reason has the type NotUtf8, so that the
-    agent can tell this reason from others."""
+    """If bytes in a text column are not UTF-8, only their row is refused. The reason has the type
+    NotUtf8, so that the agent can tell this reason from others."""
     codec = Codec(record(("line", "string")))
     datums, refused = codec.encode_rows_checked(
         pa.record_batch({"line": pa.array([b"ok", b"\xff\xfe", b"\xc3\xa9"])})
@@ -332,7 +334,7 @@ def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
 
 
 def test_numbers_out_of_range_refuse_their_rows_only() -> None:
-    """A number too large for the field's int or long refuses its row alone."""
+    """If a number is too large for the field's int or long, only its row is refused."""
     codec = Codec(record(("n", "long"), ("m", "int")))
     batch = pa.record_batch(
         {"n": pa.array([1, 2**63, 3], pa.uint64()), "m": pa.array([1, 2, 2**31], pa.int64())}
@@ -343,7 +345,7 @@ def test_numbers_out_of_range_refuse_their_rows_only() -> None:
 
 
 def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
-    """A bad value inside a list, map or record refuses its row."""
+    """A row with a bad value inside a list, map or record is refused."""
     inner = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "string"}]}
     codec = Codec(
         record(
@@ -368,8 +370,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
-    """Items out of range in lists and maps refuse their rows alone, even in slices, where a cast
-    works on more items than the slice has."""
+    """If items in lists and maps are out of range, only their rows are refused, even in slices,
+    where a cast works on more items than the slice has."""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )
@@ -404,7 +406,7 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """A fixed column of another size is refused with a sentence."""
+    """A fixed column whose size is not the schema's is refused with a sentence."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
@@ -556,7 +558,7 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """A time outside of a day refuses its row, on every path, in encode and decode."""
+    """A row with a time outside of a day is refused, on every path, in encode and decode."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]

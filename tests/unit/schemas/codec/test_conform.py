@@ -1,4 +1,5 @@
-"""Columns before they are encoded: a value that the schema does not take refuses its row."""
+"""Columns are checked before they are encoded: a row with a value that the schema does not take is
+refused."""
 
 from __future__ import annotations
 
@@ -34,15 +35,15 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """A null is written as the null branch, wherever it stands; where the schema has no null
-    branch, a null refuses its row."""
+    """A null is written as the null branch, wherever this branch stands in the union. If the schema
+    has no null branch, a row with a null is refused."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
 
 
 def test_a_key_twice_in_a_map_is_a_fault() -> None:
-    """A map that has a key twice refuses its row, because it is open which of the two values a
+    """A row whose map has a key twice is refused, because it is open which of the two values a
     reader would keep. The same key in two maps is good."""
     pairs = [[("k", 1), ("l", 2)], [("k", 1), ("k", 2)], [("k", 3)]]
     datums, refused = encoded({"type": "map", "values": "int"}, pairs)
@@ -51,8 +52,8 @@ def test_a_key_twice_in_a_map_is_a_fault() -> None:
 
 
 def test_a_large_fixed_has_its_size() -> None:
-    """A fixed of more than 64 bytes is a binary column. A value of another length in that column
-    refuses its row."""
+    """A fixed of more than 64 bytes is a binary column. A row with a value of another length in
+    that column is refused."""
     fixed = {"type": "fixed", "name": "F", "size": 65}
     datums, refused = encoded(["null", fixed], [b"x" * 65, b"x" * 64, None])
     assert datums == [b"\x02" + b"x" * 65, None, b"\x00"]

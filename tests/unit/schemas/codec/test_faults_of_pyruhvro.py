@@ -1,8 +1,8 @@
 """For each known fault of pyruhvro, a young library, a test shows that pyruhvro has the fault and
 that the codec avoids it.
 
-A test that fails at "pyruhvro still does" is good news, because the codec's check for this fault
-may then be removed.
+A test that fails at a line marked "pyruhvro still does" is good news, because the codec's check for
+the test's fault may then be removed.
 """
 
 from __future__ import annotations

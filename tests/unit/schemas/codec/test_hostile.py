@@ -176,7 +176,8 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """Metrics count which path each schema takes and how many datums each path processed."""
+    """Metrics count how many schemas take each of the codec's paths, and how many datums each path
+    processed."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))
@@ -218,8 +219,8 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parts_of_a_batch_are_put_together_in_order() -> None:
-    """Rows and refusals of a batch decoded in parts keep their places, even beside an overlong
-    datum."""
+    """If a batch is decoded in parts, its rows and refusals keep their places, even beside an
+    overlong datum."""
     codec = Codec(schema_of(array("string")))
     long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"
     some = zigzag(1) + zigzag(1 << 20) + b"y" * (1 << 20) + b"\0"
@@ -232,7 +233,7 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Notes how many datums each call gets."""
+    """Notes in `sizes` how many datums each call of the method `name` gets."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:

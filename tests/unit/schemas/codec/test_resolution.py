@@ -297,9 +297,9 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """Defaults of bytes, decimals and partly given records are values of their types. fastavro, in
-    contrast, returns the JSON of the schema: a text for bytes, and a record without the defaults of
-    its fields."""
+    """Defaults of bytes, of decimals, and of records for which only some fields are given, are
+    values of their types. fastavro, in contrast, returns the JSON of the schema: a text for bytes,
+    and a record without the defaults of its fields."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }
@@ -342,8 +342,8 @@ def test_a_name_counts_before_an_alias() -> None:
     ],
 )
 def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, words: str) -> None:
-    """Schemas that cannot be resolved are refused before any datum is read; the sentence names the
-    place."""
+    """Schemas that cannot be resolved are refused before any datum is read; the error names the
+    place in the schema."""
     with pytest.raises(Unresolvable, match=words):
         DatumReader(writer, reader)
 

@@ -38,7 +38,7 @@ def avro(schema_id: int, *lines: str) -> list[bytes]:
 
 def test_avro_is_decoded_and_anything_else_left_alone() -> None:
     """Values that are datums of a known schema are decoded. All other values stay as they are, and
-    a reason for this is noted only once."""
+    each reason for this is noted only once."""
     notes: list[str] = []
     values = Values(Registry(), notes.append)
     mixed = [*avro(7, "one"), b"plain", None, *avro(8, "other"), b"\0\0\0\0\7\xff", *avro(7, "two")]
@@ -54,8 +54,8 @@ def test_avro_is_decoded_and_anything_else_left_alone() -> None:
 
 
 def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
-    """If the registry is away, that is an error if the user named the registry. Otherwise the bytes
-    are shown, with one note."""
+    """If the registry does not answer, the command fails only if the user named the registry.
+    Otherwise the values' bytes are shown, with one note."""
     registry = Registry()
     registry.is_away = True
     notes: list[str] = []

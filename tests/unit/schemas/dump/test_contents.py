@@ -57,7 +57,8 @@ def test_deletions_are_those_of_the_registry() -> None:
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """The last record of a level or mode is valid; a tombstone removes the level or mode."""
+    """Of several records of a level or mode the last is valid; a tombstone removes the level or
+    mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)
@@ -86,7 +87,7 @@ def test_a_newer_confluent_registry_is_read() -> None:
     "value", [{"id": 1}, {"id": "x", "schema": "s"}, {"id": 1, "schema": "s", "references": [1]}]
 )
 def test_a_damaged_record_is_refused_by_its_number(value: dict[str, object]) -> None:
-    """A damaged record is refused by its number and kind."""
+    """A damaged record is refused, and the error names the record's number and kind."""
     with pytest.raises(DumpRefused, match=r"Record 2 \(SCHEMA\)"):
         replay([about("NOOP", None), Record(schema_record(1, 1).key, value)])
 

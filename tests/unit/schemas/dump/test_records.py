@@ -44,8 +44,8 @@ def test_lines_give_back_their_records(wanted: list[Record]) -> None:
 
 
 def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
-    """Blank lines and the closing words are skipped, and so are time, partition and offset before a
-    key."""
+    """Of the console consumer's output, blank lines and the closing line about the number of
+    messages are skipped, and so are time, partition and offset before a key."""
     lines = [
         'CreateTime:1700000000000\tPartition:0\tOffset:3\t{"keytype":"NOOP","magic":0}\tnull\n',
         "\n",

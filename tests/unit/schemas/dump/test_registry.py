@@ -17,7 +17,7 @@ PAGE = 3
 
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry with ten subjects, read three at a time."""
+    """A registry with ten subjects, which is read in pages of three."""
     monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
     made = Registry()
     for each in "abcdefghij":
@@ -62,7 +62,8 @@ def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> No
 def test_a_registry_without_pages_is_read_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """A registry without pages is read once, even if its list is just one page long."""
+    """A registry that always returns its whole list, not pages of it, is read once, even if its
+    list is just one page long."""
     client = registry_client.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []

@@ -136,8 +136,8 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """Modes can be left out, because a source often becomes READONLY before a move, but its copy
-    must stay writable."""
+    """A restore can leave modes out, because a registry is often made READONLY before it is moved,
+    but its copy must stay writable."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)

@@ -1,5 +1,5 @@
-"""Infers a schema from a log: the types that its lines need, and the share of the lines that have
-each field."""
+"""A schema that is inferred from a log: the types that the log's lines need, and the share of the
+lines that have each field."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def header(text: str, method: str = "Basic") -> dict[str, str]:
 
 
 def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
-    """The right password gets through every time; the method's name may have any case."""
+    """A request with the right password gets through every time; the word Basic may have any
+    case."""
     for method in ("Basic", "Basic", "basic", "BASIC"):
         answer = client.get("/subjects", headers=header("ada:ge:heim ü", method))
         assert (answer.status_code, answer.json()) == (200, [])
@@ -49,8 +50,8 @@ def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
     ],
 )
 def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str, str]) -> None:
-    """Everybody else gets 401 in the registry's form, with the challenge that makes clients ask for
-    a password."""
+    """Any request without the name and the right password of a user gets 401 in the form of the
+    registry's errors, with the challenge that makes clients ask for a password."""
     answer = client.get(path, headers=headers)
     assert answer.status_code == 401
     assert answer.json() == {"error_code": 401, "message": "HTTP 401 Unauthorized"}
@@ -61,8 +62,8 @@ def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str,
 def test_too_many_guesses_at_once_are_503(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Too many password checks at once give 503, but a user whose password was right before is let
-    in at once."""
+    """While too many passwords are being checked, a request gets 503. But a user whose password was
+    right before is let in without a check."""
     assert client.get("/subjects", headers=header("ada:ge:heim ü")).status_code == 200
     monkeypatch.setattr(authentication, "CHECKS_MAX", 0)
     assert client.get("/subjects", headers=header("ada:falsch")).status_code == 503

@@ -19,8 +19,8 @@ OTHERS = ("application/vnd.schemaregistry+json", "application/json")
     [None, CONTENT_TYPE, *OTHERS, "Application/JSON; charset=utf-8", "application/octet-stream"],
 )
 def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) -> None:
-    """Bodies of these media types are read. A body without a type, which some clients send, is read
-    as well."""
+    """A body is read if it has one of the media types in the list of parameters. A body without a
+    type, which some clients send, is read as well."""
     headers = {} if kind is None else {"Content-Type": kind}
     assert registry.http.post(PATH, content=BODY, headers=headers).status_code == 200
 
@@ -29,8 +29,8 @@ def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) ->
     "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
 )
 def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
-    """A body of another type gets 415. This holds even for types that a web page may send to any
-    site without asking."""
+    """A body of any other media type gets 415. This holds even for types that a web page may send
+    to any site without asking."""
     for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
         answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["error_code"]) == (415, 415)

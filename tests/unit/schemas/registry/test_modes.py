@@ -34,13 +34,13 @@ def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
 
 @pytest.mark.parametrize("mode", ["SOME", None, 7, ""])
 def test_what_is_no_mode_is_42204(registry: Registry, mode: object) -> None:
-    """An invalid mode gets 42204."""
+    """An invalid mode gets the error code 42204."""
     assert registry.refused("PUT", "/mode", {"mode": mode}) == (422, 42204)
 
 
 def test_read_only_means_everything(registry: Registry) -> None:
-    """READONLY refuses schemas, deletions and levels; existing schemas can still be read, even by a
-    serializer that tries to register them."""
+    """In the mode READONLY new schemas, deletions and levels are refused; existing schemas can
+    still be read, even by a serializer that tries to register them."""
     registry.register("s", A)
     registry.register("gone", A)
     registry.good("DELETE", "/subjects/gone")
@@ -105,7 +105,8 @@ def test_an_import_in_any_order(registry: Registry) -> None:
 
 
 def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
-    """An import that is repeated changes nothing, so that a broken restore can begin again."""
+    """An import that is repeated changes nothing, so that a restore that broke off can begin
+    again."""
     set_mode(registry, "IMPORT")
     for _ in range(2):
         assert registry.register("s", A, id=7, version=3) == 7
@@ -165,12 +166,12 @@ def test_an_import_with_references(registry: Registry) -> None:
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
-    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # would take its place
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # would replace version 2
     assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
-    """IMPORT is refused while live subjects exist, unless it is forced."""
+    """The mode IMPORT is refused while live subjects exist, unless it is forced."""
     registry.register("s", A)
     for path in ("/mode", "/mode/s"):
         status, document = registry.ask("PUT", path, {"mode": "IMPORT"})

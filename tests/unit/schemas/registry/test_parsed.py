@@ -16,7 +16,7 @@ def kept(number: int, text: str, *needs: Kept) -> Kept:
 
 
 def test_what_was_parsed_is_remembered() -> None:
-    """A schema that was parsed is returned as the very same object."""
+    """A schema that is asked for twice is parsed once; both answers are the very same object."""
     schemas, one = ParsedSchemas(), kept(1, record(a=None))
     assert schemas.of(one) is schemas.of(one)
 
@@ -66,8 +66,8 @@ def test_two_meanings_of_one_name_are_refused() -> None:
 
 
 def test_the_guid_tells_schemas_apart() -> None:
-    """A guid depends on text and references, not on ids, so two registries give the same schema the
-    same guid."""
+    """A schema's guid depends on its text and references, not on ids, so two registries give the
+    same schema the same guid."""
     part = kept(1, record("R1", a=None))
     texts = record("R2", a="R1")
     assert kept(2, texts, part).guid == kept(9, texts, part).guid

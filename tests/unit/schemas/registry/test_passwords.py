@@ -36,7 +36,8 @@ def test_a_hash_fits_its_password_alone() -> None:
 
 
 def test_the_hash_is_rfc_7914s() -> None:
-    """The hash is scrypt of RFC 7914, whose second vector (N = 1024) gives the known answer."""
+    """The hash is scrypt of RFC 7914. The RFC's second test vector (N = 1024) gives the known
+    result."""
     derived = hashlib.scrypt(b"password", salt=b"NaCl", n=1024, r=8, p=16, dklen=64).hex()
     assert derived.startswith("fdbabe1c9d347200")
     made = Hash(10, 8, 4, b"NaCl", bytes(32))._derived("password")
@@ -120,7 +121,8 @@ def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | N
     ],
 )
 def test_a_line_that_is_none_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
-    """A bad line is refused at the start by its number, and the sentence shows no password."""
+    """A file with a bad line is refused at the start. The error names the line's number and shows
+    no password."""
     path = tmp_path / "users"
     path.write_text(f"# users\n{line}\n")
     with pytest.raises(ConfigurationRefused, match=r"users:2: not USER:HASH") as caught:

@@ -92,8 +92,8 @@ def test_requests_with_a_body(
 
 
 def test_the_body_that_libserdes_sends(registry: Registry) -> None:
-    """libserdes can register, although its body is the schema alone, with a content type of its
-    own."""
+    """libserdes can register, although its body has the schema alone, without type and references.
+    Its content type is the registry's own."""
     headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "User-Agent": "libserdes"}
     path = "/subjects/t-value/versions"
     assert registry.good("POST", path, {"schema": SCHEMA}, headers=headers) == {"id": 1}
@@ -108,8 +108,9 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
     ],
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
-    """The probe for associations gets 404, with error_code and message, because only then do
-    serializers with default settings go on."""
+    """A request for the associations of topics with subjects gets 404, with error_code and message.
+    Serializers with default settings send such a request first, and go on only after this
+    answer."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 

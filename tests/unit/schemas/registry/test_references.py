@@ -87,7 +87,8 @@ def test_normalize_orders_references(registry: Registry) -> None:
 
 
 def test_compatibility_sees_through_references(registry: Registry) -> None:
-    """A schema whose reference moves to an incompatible part is incompatible."""
+    """A schema is incompatible if its reference moves to an incompatible version of the referenced
+    subject."""
     registry.good("PUT", "/config/part", {"compatibility": "NONE"})
     registry.register("part", PART)
     registry.register("part", record("Part", a="string"))
@@ -116,7 +117,7 @@ def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
     assert registry.good("GET", "/subjects/part/versions/1/referencedby") == []
     assert registry.good("DELETE", "/subjects/part") == [1]
     assert registry.good("DELETE", "/subjects/part?permanent=true") == [1]
-    kept = registry.good("GET", "/schemas/ids/2?format=resolved")  # its records stay readable
+    kept = registry.good("GET", "/schemas/ids/2?format=resolved")  # id 2 stays readable
     assert json.loads(kept["schema"]) == json.loads(INLINED)
 
 
@@ -150,7 +151,8 @@ def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
 def test_references_that_lead_nowhere_are_42201(
     registry: Registry, references: Any, words: str
 ) -> None:
-    """A bad reference gets 42201 with its name; a new schema cannot reference a deleted version."""
+    """A bad reference gets 42201 and a sentence that says what is wrong; a new schema cannot
+    reference a deleted version."""
     registry.register("part", PART)
     registry.register("other", record("Part", other=None))
     registry.register("gone", PART)

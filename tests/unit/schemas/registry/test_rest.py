@@ -88,7 +88,8 @@ def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
-    """An incompatible schema gets 409, with the field and its place in Confluent's text."""
+    """An incompatible schema gets 409, with Confluent's message, which names the field and its
+    place."""
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
@@ -129,7 +130,8 @@ def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: R
 
 
 def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
-    """GET answers compatibilityLevel, PUT takes compatibility, DELETE restores the default."""
+    """GET returns a level under the key compatibilityLevel, PUT takes it under the key
+    compatibility, and DELETE restores the default."""
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
     assert registry.refused("GET", "/config/s") == (404, 40408)
     assert registry.good("GET", "/config/s?defaultToGlobal=true") == {
@@ -186,7 +188,8 @@ def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any
 
 
 def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
-    """A transitive level checks every version, another level only the latest."""
+    """With a transitive level a new schema is checked against every version, with another level
+    only against the latest version."""
     registry.good("PUT", "/config/s", {"compatibility": "BACKWARD"})
     for schema in (A, record(a=None, c=0)):
         registry.register("s", schema)
@@ -253,7 +256,7 @@ def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
 
 
 def test_who_uses_an_id(registry: Registry) -> None:
-    """The users of an id are listed by subject and by version, for dashboards."""
+    """The subjects and versions that use an id can be listed, for dashboards."""
     registry.register("s", A)
     registry.register("t", A)
     both = [{"subject": "s", "version": 1}, {"subject": "t", "version": 1}]
@@ -450,16 +453,16 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
-    """A client's own id gets 42205, because records with that id would be read with another
-    schema."""
+    """A schema with an id that the client chose gets 42205, because records with that id would be
+    read with another schema."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}
 
 
 def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
-    """While the store is away, writes get 503; known schemas can still be read, so a producer that
-    starts gets the id of its known schema."""
+    """While the store (ZooKeeper, which has the log) is away, writes get 503; known schemas can
+    still be read, so a producer that starts gets the id of its known schema."""
     registry.register("s", A)
     registry.log.connected = False
     assert registry.refused("POST", "/subjects/s/versions", {"schema": AB}) == (503, 503)

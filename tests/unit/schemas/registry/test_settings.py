@@ -25,7 +25,7 @@ def test_listeners_are_addresses_with_and_without_tls() -> None:
     ["", "127.0.0.1:1", "ftp://h:1", "http://h", "http://h:x", "http://h:1/p", "http://h:1?q"],
 )
 def test_what_is_no_listener(listener: str) -> None:
-    """A bad listener is refused by its key."""
+    """A bad listener is refused, and the error names the setting's key."""
     with pytest.raises(ConfigurationRefused, match="listeners"):
         RegistrySettings(listeners=[listener]).check()
 
@@ -59,7 +59,8 @@ def test_good_files_are_taken(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words: str) -> None:
-    """Files that are missing or do not belong together are refused at the start, with their key."""
+    """Files that are missing or do not belong together are refused at the start, and the error
+    names the setting's key."""
     authority = Authority(tmp_path)
     key = authority.sign("registry").key
     authority.sign("other")

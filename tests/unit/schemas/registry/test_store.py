@@ -70,7 +70,8 @@ def test_the_same_schema_from_two_writers_is_one_id() -> None:
 
 
 def test_a_lost_answer_is_found_again() -> None:
-    """A write whose answer was lost is recognised by its mark and not repeated."""
+    """A write whose answer was lost is recognised in the log by the random mark that it carries,
+    and is not repeated."""
     entries, store = store_on(SharedLog())
     entries.lose.append("twice")
     assert register(store, "a", 1) == 1
@@ -128,7 +129,7 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
-    """A read that finds nothing asks the log for newer entries first."""
+    """A read that finds nothing asks the log for newer entries before it says so."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -138,8 +139,8 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
 
 
 def test_a_refusal_is_made_on_all_that_is_known() -> None:
-    """If a ZooKeeper server lags, no registry says that a new subject does not exist, or that there
-    is nothing to do."""
+    """Even if its ZooKeeper server lags, a registry reads all entries of the log before it says
+    that a subject does not exist or decides that nothing needs to be written."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -199,8 +200,8 @@ def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
 
 
 def test_a_log_that_breaks_later_ends_writing_only() -> None:
-    """If the log becomes unreadable later, the registry refuses writes. Schemas that the registry
-    read before can still be read."""
+    """If the log becomes unreadable while the registry runs, the registry refuses writes. Schemas
+    that the registry read before can still be read."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.shared.contents.append(b"nonsense")
@@ -213,8 +214,9 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """If the request to end comes just before a follower clears its wake event, the follower ends
-    at once, and does not wait 30 s for the event."""
+    """The follower (the thread that reads new entries of the log) ends at once if the request to
+    end comes just before the follower clears its wake event. It does not wait 30 s for the
+    event."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
@@ -231,8 +233,8 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """A log restored from a backup takes no writes, because the next write would give an id a
-    second schema."""
+    """A log that was set back, as by a restore from a backup, takes no writes, because the next
+    write would give an id a second schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -271,7 +273,8 @@ def test_a_log_with_a_gap_is_refused() -> None:
 
 
 def test_a_schema_that_no_node_holds_is_refused() -> None:
-    """A schema too large for a node gets 42209, before ZooKeeper would drop the connection."""
+    """A schema that is too large for a ZooKeeper node gets 42209. ZooKeeper, which would drop the
+    connection, never gets the schema."""
     _, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
@@ -333,7 +336,7 @@ def _delete(store: Store, subject: str, *, permanent: bool) -> None:
 def _summary_of(registry: tuple[MemoryLog, Store]) -> Any:
     entries, store = registry
     entries.lose = []
-    store.write(lambda state: Decision(None, None))  # catches up
+    store.write(lambda state: Decision(None, None))  # the store reads all entries first
     return _summary(store)
 
 

@@ -15,7 +15,7 @@ ASKED: list[argparse.Namespace] = []
 
 
 def register(subparsers: Any) -> None:
-    """Adds a noun `fake` with the verbs of RUNS."""
+    """Adds a noun (the first word of a command) `fake`, with the verbs of RUNS."""
     parser = subparsers.add_parser("fake", help="a fake")
     verbs = parser.add_subparsers(dest="verb")
     for verb, run in RUNS.items():
@@ -114,7 +114,8 @@ def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
-    """A host without Spark gets one sentence, whether the import fails early or late."""
+    """On a host without Spark the command prints one sentence, whether the import of Spark fails
+    early or late."""
     assert main(["load", "run"]) == 1
     err = capsys.readouterr().err
     assert "a_module_that_is_not_there is not installed here" in err
@@ -126,7 +127,8 @@ def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str])
 
 
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    """If one of Skidway's own modules is missing, the sentence blames no extra."""
+    """If one of Skidway's own modules is missing, the sentence says so, and names no extra to
+    install."""
     assert main(["fake", "own"]) == 1
     assert "lacks its own module skidway.x" in capsys.readouterr().err
 
@@ -157,7 +159,8 @@ def test_usage_error_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[
 
 
 def test_overview_lists_nouns_without_importing_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """`skidway --help` works on a host where nothing but the kernel is installed."""
+    """`skidway --help` works on a host where nothing but Skidway's core is installed, without the
+    programs' modules."""
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert "fake" in out

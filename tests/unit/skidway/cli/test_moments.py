@@ -40,8 +40,8 @@ def test_a_moment_before_1970_is_refused(text: str) -> None:
 
 
 def test_a_moment_before_1970_is_negative_where_lines_may_have_such_times() -> None:
-    """A command for buckets accepts a moment before 1970, because the audit has buckets of lines
-    with such times."""
+    """A command for buckets (spans of time in which the audit counts lines) accepts a moment before
+    1970, because a line may have a time before 1970."""
     assert parse_moment("1969-12-31T23:59:00Z", 0, "BUCKET") == -60_000
     assert parse_moment("2m", 60_000) == -60_000
 

@@ -15,8 +15,8 @@ def shares(readers: dict[str, frozenset[str]], partitions: dict[str, int]) -> di
 
 
 def test_ranges_are_those_of_the_paper() -> None:
-    """Readers get contiguous ranges in the order of their names; if the partitions cannot be
-    divided evenly, the first ranges are longer by one."""
+    """Readers get contiguous ranges of partitions in the order of the readers' names; if the
+    partitions cannot be divided evenly, the first ranges are longer by one."""
     readers = {name: frozenset({"t"}) for name in ("c", "a", "b")}
     assert shares(readers, {"t": 8}) == {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
     assert shares(readers, {"t": 2}) == {"a": [0], "b": [1], "c": []}
@@ -39,8 +39,8 @@ def test_topics_are_shared_among_their_readers() -> None:
 def test_every_partition_has_one_reader_and_shares_are_even(
     readers: dict[str, frozenset[str]], partitions: dict[str, int]
 ) -> None:
-    """Each partition of a subscribed topic has one reader; shares of a topic differ by at most
-    one."""
+    """Each partition of a subscribed topic has one reader; the numbers of partitions that the
+    topic's readers get differ by at most one."""
     found = range_assignment(readers, partitions)
     for topic, count in partitions.items():
         names = [name for name, topics in readers.items() if topic in topics]

@@ -8,8 +8,8 @@ from skidway.consumer.guard import Guard
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
     """If the token of an unanswered write is in the node, the write was done, and `was_done` says
-    so once. Any other unanswered write on top of the same version was not done, and never will
-    be."""
+    so once. Any other unanswered write on top of the same version of the node was not done, and
+    never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -22,8 +22,8 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """A write that succeeds was on top of the known version. So no earlier, unanswered write on top
-    of that version was done."""
+    """A write that succeeds was made on top of the version of the node that the guard knew. So no
+    earlier, unanswered write on top of that version was done."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()

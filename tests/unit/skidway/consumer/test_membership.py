@@ -59,8 +59,8 @@ def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
 
 
 def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
-    """A held partition is claimed again when a watch tells that its owner has gone, or after a
-    while if no watch tells."""
+    """If another member still owns a partition, the partition is claimed again when a watch tells
+    that its owner has gone, or after a while if no watch tells."""
     found = member()
     assert found.looked(ALONE, {"t": 1}, 1.0)
     found.held(P0, 1.0)

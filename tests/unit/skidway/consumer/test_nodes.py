@@ -33,7 +33,7 @@ def test_offsets_are_read_leniently(data: bytes, offset: int | None) -> None:
 
 
 def test_what_is_written_is_kafkas_layout() -> None:
-    """Nodes that we write have the paths and contents of Kafka 0.8."""
+    """The ZooKeeper nodes that we write have the paths and contents of Kafka 0.8."""
     assert nodes.owner_path("g", TP) == "/consumers/g/owners/clicks/12"
     assert group_nodes.offset_path("g", TP) == "/consumers/g/offsets/clicks/12"
     assert group_nodes.offset_path("a/b", TP) == "/consumers/a%2Fb/offsets/clicks/12"

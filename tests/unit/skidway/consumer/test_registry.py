@@ -192,8 +192,8 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
 def test_a_broker_that_stores_members_meanwhile_is_before_us(
     server: MemoryZooKeeper, has_record: bool
 ) -> None:
-    """If a broker stores members after we have looked and before we register, the registration
-    fails and says that the group coordinates through a broker."""
+    """If a broker stores members of the group after we have looked and before we register, the
+    registration fails and says that the group coordinates through a broker."""
     record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
     member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
     broker.create_if_absent(ids)
@@ -216,8 +216,8 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
 
 def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
-    """A registration changes the version of the registrations' parent node. The broker's
-    transaction checks that version."""
+    """A registration changes the version of the registrations' parent node. A broker that stores
+    members of the group checks that version in its transaction."""
     Member(server, "a").registry.unregister("a")
     before = server.nodes[group_nodes.ids_path("g")].version
     Member(server, "b")

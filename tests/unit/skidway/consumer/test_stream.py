@@ -172,7 +172,8 @@ def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
 
 
 def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) -> None:
-    """After a session has ended, commit raises NotOwned, and what was not committed comes again."""
+    """After a session has ended, commit raises NotOwned, and the records that were not committed
+    are returned again."""
     stream = world.member(enable_auto_commit=False)
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.commit()

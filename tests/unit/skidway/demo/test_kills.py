@@ -15,8 +15,9 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """An agent lost nothing if its positions have passed all its intents; the sentence gives the
-    number of promised bytes that were not acknowledged."""
+    """A killed agent lost nothing if its positions have passed all its intents (notes of the bytes
+    that it was about to send, as a promise). The sentence gives the number of promised bytes that
+    were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -25,8 +26,8 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
-    """Bytes that are declared lost or uncertain, or that no position has passed, count as a kill's
-    losses. Losses from before the kill are left out."""
+    """Bytes that are declared lost or uncertain, and promised bytes that no position has passed,
+    count as a kill's losses. Losses from before the kill are left out."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10

@@ -34,7 +34,7 @@ def outcome(**changed: Any) -> DemoOutcome:
 
 
 def test_all_has_to_agree() -> None:
-    """A demo is complete if audit, recount, bytes, lines and kills agree."""
+    """A demo is complete if audit, recount, bytes and lines agree and no kill lost anything."""
     assert outcome().is_complete
     assert outcome(written={}, kills=[]).is_complete
 
@@ -60,7 +60,8 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
     """A file that grew after its closure has a new id. Bytes before the beginning of the new id
-    were accounted for under the old id, which the ledger may have forgotten."""
+    were accounted for under the old id, which the ledger (the agent's list of its files) may have
+    forgotten."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
@@ -101,15 +102,16 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
-    """A torn line may have become a row or a reject, so one surplus row is no fault. If there are
-    two surplus rows, the demo is incomplete."""
+    """A torn line (which a killed writer left) may have become a row or a reject, so one surplus
+    row is no fault. If there are two surplus rows, the demo is incomplete."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
     assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete
 
 
 def test_lines_are_compared_by_topic() -> None:
-    """The sentence names the topic and the number of missing or surplus rows."""
+    """The sentence about lines names each topic whose rows are not as many as its lines, and the
+    number of missing or surplus rows."""
     assert "as many rows as lines were written" in summary.lines_sentence(outcome())
     said = summary.lines_sentence(outcome(written={"a": Tally(lines=9)}))
     assert said.endswith("NOT as many as the lines: a -2.")

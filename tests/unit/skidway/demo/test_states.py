@@ -11,7 +11,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_no_state_reads_as_empty(tmp_path: Path) -> None:
-    """If the program has not run yet, or has not made its tables yet, its state reads as empty."""
+    """If an agent or counter has not run yet, or has not made its tables yet, its state reads as
+    empty."""
     assert states.agent(tmp_path, ["t"]) == states.AgentState()
     assert states.counter(tmp_path) == states.CounterState()
     with closing(sqlite3.connect(tmp_path / DATABASE)):

@@ -7,8 +7,9 @@ RECORDS = {tiers.BROKER: 800, tiers.MIRROR: 700, tiers.COUNTED: 600, tiers.ROWS:
 
 
 def test_tiers_are_shown_in_lines_and_bytes() -> None:
-    """Each tier is shown with its lines, its bytes, and the number of lines by which it is behind.
-    If only lines or only bytes are known, the other number follows from a line's mean length."""
+    """Each tier is shown with its lines, its bytes, and the number of lines by which it is behind
+    the written lines. If only lines or only bytes are known, the other number follows from a line's
+    mean length."""
     written, agent, broker, *_, rows = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     assert (written.lines, written.bytes, written.behind) == (1_000, 100_000.0, 0)
     assert (agent.lines, agent.bytes, agent.behind) == (900, 90_000.0, 100)

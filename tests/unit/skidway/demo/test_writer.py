@@ -43,8 +43,8 @@ def test_streams_share_every_line(counts: list[int]) -> None:
 
 
 def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
-    """The writer reports the lines and bytes that the files hold, through rotations and two
-    writers, with no line twice."""
+    """The writer reports the lines and bytes that the files hold, even after rotations and if a
+    second writer follows the first. No line is in the files twice."""
     for until in (9_000, 6_000):
         each = Writer(tmp_path, lines=1, seconds=1.0)
         for at in range(1_000, until + 1, 1_000):
@@ -75,8 +75,8 @@ def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_rotation_cut_short_loses_no_generation(tmp_path: Path) -> None:
-    """If a killed writer left a gap in the numbers of the generations, a rotation renumbers only
-    the generations whose numbers are lower than the gap."""
+    """If a killed writer left a gap in the numbers of the generations (the rotated files), a
+    rotation renumbers only the generations whose numbers are lower than the gap."""
     folder = tmp_path / writer.RAW
     folder.mkdir()
     for number, text in ((2, "b"), (3, "c")):

@@ -18,7 +18,7 @@ def encoded(body: bytes = b"not looked into", count: int = 3) -> EncodedBatch:
 
 
 def test_sealed_bytes_are_the_documented_layout() -> None:
-    """Every field of a sealed batch lies where Kafka's format puts it."""
+    """Every field of a sealed batch (one that has its header) lies where Kafka's format puts it."""
     sealed = batch.seal(encoded(b"xyz"), 0x0102030405060708, 9, 10)
     assert sealed[0:8] == bytes(8)  # base offset
     assert sealed[8:12] == (49 + 3).to_bytes(4, "big")  # length
@@ -38,7 +38,8 @@ def test_sealed_bytes_are_the_documented_layout() -> None:
 
 @given(st.binary(max_size=100), st.integers(1, 2**31 - 1), INT64, st.integers(0, 2**31 - 1))
 def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence: int) -> None:
-    """A sealed batch passes its check and reads back; sealing again gives the same bytes."""
+    """A sealed batch passes `check`, and its header is read as it was written; sealing again gives
+    the same bytes."""
     sealed = batch.seal(encoded(body, count), producer_id, 7, sequence)
     header = batch.read_header(sealed)
     batch.check(sealed, 0, header)

@@ -27,7 +27,7 @@ from skidway.kafka.columns import Origins, cuts, decode, decode_headers, encode
 from skidway.kafka.compression import compress
 from support.randomness import share_of
 
-with warnings.catch_warnings():  # its import uses importlib.resources.read_text
+with warnings.catch_warnings():  # kafka-python uses importlib.resources.read_text
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
@@ -55,7 +55,8 @@ class Row:
 
     @property
     def origin(self) -> origin.Origin | None:
-        """The origin of the record: of the headers that are valid origins, the last one counts."""
+        """The origin of the record: the agent, file and bytes that the record came from. Of several
+        headers that are valid origins, the last one counts."""
         found = None
         for key, value in self.headers:
             if key == "origin" and value is not None:
@@ -68,7 +69,7 @@ def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
 
 
 def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
-    """A batch that kafka-python builds. If it is to be compressed, we compress it, because
+    """A batch that kafka-python builds. If `codec` compresses, we compress the batch, because
     kafka-python's codecs are optional."""
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
     for row in rows:
@@ -142,7 +143,8 @@ def decoded_rows(
 @given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
 @settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
-    """Encoded rows come back: null keys and values, any timestamps, origins, all codecs."""
+    """Encoded rows are decoded to the same rows, with null keys and values, any timestamps,
+    origins, and all codecs."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(
         st.lists(data.draw(st.sampled_from([TIMES, INT64])), min_size=count, max_size=count)

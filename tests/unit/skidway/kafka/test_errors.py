@@ -53,7 +53,8 @@ def test_offset_out_of_range_keeps_its_fields() -> None:
 
 
 def test_families() -> None:
-    """A broker's errors, broken bytes and silence are different errors, all with an exit status."""
+    """An error that a broker reports, bytes that are no protocol, and a broker that does not answer
+    raise exceptions of different classes, all with an exit status."""
     assert issubclass(OffsetOutOfRange, KafkaError)
     assert issubclass(UnsupportedVersion, KafkaError)
     assert issubclass(Truncated, ProtocolError)

@@ -1,4 +1,5 @@
-"""Gaps of mirrors: which topics may name gaps, and which offsets the gaps cover."""
+"""Gaps (offsets that a mirror could not copy): which topics may name gaps, and which offsets the
+gaps cover."""
 
 from __future__ import annotations
 

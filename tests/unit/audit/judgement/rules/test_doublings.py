@@ -72,8 +72,8 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """One agent's part of a bucket, on which the fold and the ledger must agree. The broker tier
-    has everything that the agents counted."""
+    """The verdict on one agent's part of a bucket. The fold in memory and the ledger must agree on
+    it. The broker tier has everything that the agents counted."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -96,7 +96,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # 5 records, checksum 99: what an acceptance covers
+    [doubt] = found.findings  # an acceptance covers these 5 records with the checksum 99
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
@@ -154,8 +154,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """A seal that was sent after bytes were set apart does not end the doubt, because the agent may
-    read those bytes later, when a source covers the file again."""
+    """A seal that was sent after the agent set bytes apart (declared them lost) does not end the
+    doubt, because the agent may read those bytes later, when a source covers the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -166,8 +166,8 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """When the old agent's state is restored, its later counts are in doubt until it sends a seal
-    with a time after the new agent's last message."""
+    """When the old agent's state is restored, the old agent's later counts are in doubt until it
+    sends a seal with a time after the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -203,8 +203,8 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
 def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
-    """In a ledger that an older program filled, an agent counts as begun with its first
-    announcement."""
+    """A ledger that an older program filled does not say when agents began. There the time of an
+    agent's first announcement is taken for its beginning."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -245,8 +245,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """Bytes that were set apart and are found again are in doubt, because the other agent read them
-    in between. The file's new id shows that the agent reads such bytes again."""
+    """Bytes that the old agent set apart and finds again are in doubt, because the new agent read
+    them in between. The new id that the old agent gives the file shows that it reads such bytes
+    again."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -259,8 +260,9 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """An equal file may get a new id, for example if each rotation writes the same header into one
-    inode. The new id causes a doubt only about what is counted up to the next seal."""
+    """A file that looks like one that both agents had may get a new id, for example if each
+    rotation writes the same header into one inode. The new id causes a doubt only about what is
+    counted up to the next seal."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
@@ -287,7 +289,7 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
     """A file with the same inode and birth is the same file, whatever bytes it had when it was
-    announced and whatever number its disk has now."""
+    announced, and whatever device number its disk has now."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -314,8 +316,8 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """When an upgraded agent announces the birth of a file id, the birth also holds for the earlier
-    announcements of that id."""
+    """When an upgraded agent announces a file's time of birth, this time also holds for the earlier
+    announcements of the same file id."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
@@ -366,7 +368,7 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """If a file's content is replaced after the other agent was last heard, the content counts as
+    """If a file's content is replaced after the old agent was last heard, the new content counts as
     new, although it begins with the same header. So no earlier bucket comes into doubt again."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
@@ -377,7 +379,7 @@ def test_content_behind_what_was_seen_later_is_newer(
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """Content from the time when the old agent was back is in doubt. First the old state is
-    restored, the file is truncated, and the old agent reads it and is moved away. Then the new
+    restored, the file is truncated, and the old agent reads it and then runs no more. Then the new
     agent seals, and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [

@@ -33,8 +33,9 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """A seal by a clock that is ahead of ours proves the buckets of its epoch only up to the moment
-    when we took the seal. The next epoch may have read again what was unread at that moment."""
+    """If an agent's clock is ahead of the audit's clock, the agent's seal proves the buckets of its
+    epoch only up to the moment when the audit took the seal. The next epoch may have read again
+    what was unread at that moment."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -47,7 +48,7 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
     """The doubt between two epochs ends at the time of the new epoch's first seal. The agent's
-    clock gives this time, even if our clock was behind the agent's, because event times are by the
+    clock gives this time, even if the audit's clock was behind it, because event times are by the
     agent's clock, too."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
@@ -112,8 +113,8 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """An epoch's newest seal does not prove the buckets that the epoch touched after this seal,
-    because the next epoch may have read those lines again."""
+    """An epoch's newest seal does not prove the buckets in which the epoch counted lines after this
+    seal, because the next epoch may have read those lines again."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]
@@ -124,7 +125,7 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
     assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
     assert verdict([*messages, seal(AGENT, 4, DUE, 3), first]).status is Status.COMPLETE
     assert verdict([*messages, seal(AGENT, 4, DUE - 1, 3), first]).status is Status.UNKNOWN
-    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # it never sealed
+    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # epoch 1 never sealed
 
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:

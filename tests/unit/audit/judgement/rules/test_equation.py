@@ -30,7 +30,8 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""A good bucket of a topic that nobody mirrors and that, therefore, nobody loads."""
+"""The messages about a good bucket of a topic that nobody mirrors and that, therefore, nobody
+loads."""
 
 
 @promise("6 missing tier")
@@ -119,7 +120,7 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """Where a tier is short, its gap is named as the reason."""
+    """Where a tier is short, a gap that the tier reported is named as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))

@@ -54,8 +54,8 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
-    """If a clock was ahead and was set right, a loss that is declared afterwards counts against the
-    current buckets, although the last seal has a later time."""
+    """If an agent's clock was ahead and was set right, a loss that is declared afterwards counts
+    against the current buckets, although the agent's last seal has a later time."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
@@ -77,8 +77,9 @@ def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> No
 def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
-    """A loss reaches back from the last seal by the agent's lateness or ours, whichever is larger.
-    Of all lateness values that the agent ever sent, the largest is used."""
+    """A loss reaches back from the last seal by the agent's lateness (by how much lost lines may be
+    older than that seal) or by the audit's lateness, whichever is larger. Of all lateness values
+    that the agent ever sent, the largest is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -113,7 +114,7 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
     ahead = verdict_taken(
         [*messages[:4], *messages[5:]], seal(AGENT, 2, until, 1), START - 9 * SIZE
     )
-    assert ahead.status is Status.LOST  # whatever our clock showed then
+    assert ahead.status is Status.LOST  # whatever the audit's clock showed then
     messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
     assert verdict(messages).status is Status.COMPLETE
 

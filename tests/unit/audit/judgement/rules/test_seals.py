@@ -1,4 +1,4 @@
-"""What a seal proves, and the last word of an agent."""
+"""What a seal proves, and what the last word of an agent, its final seal, proves."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """An agent that never sealed, and a roster's host without an agent, become silent exactly when
-    the silence time is over."""
+    """An agent that never sealed, and a host of the roster without an agent, count as silent
+    exactly from the end of the silence time on."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -134,9 +134,9 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """After a topic was made again, a seal of the new topic also seals the old one, so the old
-    topic's young buckets become complete or incomplete. Lines that come after the newest seal leave
-    these buckets open."""
+    """After a topic was made again, a seal of the new topic also seals the old one, so buckets of
+    the old topic that were still open become complete or incomplete. Lines that come after the
+    newest seal leave these buckets open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))

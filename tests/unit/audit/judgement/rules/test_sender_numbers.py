@@ -1,4 +1,6 @@
-"""Numbers and chains: which messages of a sender are missing, and what makes up for them."""
+"""A sender's numbers, and its chains (each count names the previous message that counted its
+bucket). They show which messages are missing; the tests also show what makes up for a missing
+message."""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
     """Two copies of an agent send different messages with the same number. Buckets that were sealed
-    before that number stay complete, unless a copy touched them."""
+    before that number stay complete, unless one of these messages counts lines in them."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -106,9 +108,9 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If copies of an agent run and a seal's clock is ahead of ours, the seal proves buckets only
-    up to the moment when we took it. That holds even if a retired host's last word makes a later
-    seal unnecessary."""
+    """If two copies of an agent run and the agent's clock is ahead of the audit's, a seal proves
+    buckets only up to the moment when the audit took it. That holds even if a retired host's last
+    word makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -117,8 +119,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
     """Whether a later epoch makes up for a missing number is decided by the agent's own clock,
-    because that clock bounds event times. By our clock, that epoch's first seal may have come long
-    before the time that the seal names."""
+    because that clock bounds event times. By the audit's clock, the later epoch's first seal may
+    have come long before the time that the seal names."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -151,8 +153,8 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """Event times may be ahead by the agent's bound or ours, whichever is larger, so the buckets of
-    missing messages may lie that far ahead."""
+    """Event times may be ahead of the time of reading by the agent's bound or by the audit's,
+    whichever is larger, so the buckets of missing messages may lie that far ahead."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -171,8 +173,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """Some messages expired. If all these messages were sent too early to touch a bucket, the
-    bucket stays complete."""
+    """If all messages that expired were sent too early to count lines of a bucket, the bucket stays
+    complete."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

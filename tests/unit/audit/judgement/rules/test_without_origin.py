@@ -1,4 +1,4 @@
-"""Records without origin are audited from the broker on."""
+"""Records without origin, which no agent sent, are audited from the broker tier on."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> 
 def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
     place: str, begin: int
 ) -> None:
-    """If the first counter is retired, the audit waits for the next one, whether or not the retired
-    one ever counted."""
+    """If the first counter is retired, the audit waits for the counter of the next tier, whether or
+    not the retired counter ever counted."""
     policy = replace(POLICY, retired_places=(place,))
     messages = from_the_broker_on()[begin:3]
     assert verdict(messages, policy).status is Status.OPEN
@@ -131,8 +131,8 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
     """If all counters are retired, one of them must have been heard when the bucket was due, or
-    later. Otherwise they may have counted only some of its records, and a loader with the same
-    number of records proves nothing."""
+    later. Otherwise the counters may have counted only some of the bucket's records, and a loader
+    with the same number of records proves nothing."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -158,9 +158,9 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """A counter's late beginning or gap touches buckets only as far ahead as event times can be. If
-    a higher epoch of the counter counts everything again, or if the counter is retired, the late
-    beginning or gap touches no bucket."""
+    """A counter's late beginning or gap leaves later buckets unknown only as far ahead as event
+    times can be. If a higher epoch of the counter counts everything again, or if the counter is
+    retired, the late beginning or gap leaves no bucket unknown."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))

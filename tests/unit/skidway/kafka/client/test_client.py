@@ -40,7 +40,7 @@ class PartlyThere(Client):
 
 @pytest.fixture
 def client() -> Iterator[PartlyThere]:
-    """A client that never dials."""
+    """A client that never opens a connection."""
     with PartlyThere("host:9001") as made:
         yield made
 

@@ -177,7 +177,7 @@ def test_an_old_broker_is_asked_again_in_version_0(connection: Connection, peer:
 
 
 def test_a_refused_negotiation_ends_it(connection: Connection, peer: Peer) -> None:
-    """Any other error in the answer to ApiVersions ends the connection."""
+    """Any error but 35 in the answer to ApiVersions ends the connection."""
     [header] = peer.requests()
     body = api_versions.answer(3, RANGES, ErrorCode.INVALID_REQUEST)
     with pytest.raises(KafkaError, match="INVALID_REQUEST"):
@@ -208,7 +208,8 @@ def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
 
 
 def test_deadlines(connection: Connection, peer: Peer) -> None:
-    """The next deadline is the earliest among those of the open calls and of the negotiation."""
+    """The next deadline is the earliest among those of the open calls and of the request for
+    ApiVersions."""
     assert connection.next_deadline == 30.0
     connection.submit(1, metadata_call(None), 20.0)
     assert connection.next_deadline == 20.0

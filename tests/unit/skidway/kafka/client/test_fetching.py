@@ -1,4 +1,4 @@
-"""Positions: nothing is skipped and nothing comes twice, whatever the responses hold."""
+"""Fetch positions: no batch is skipped and none is returned twice, whatever the responses hold."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_a_fetch_asks_for_what_is_next() -> None:
 
 
 def test_positions_move_when_batches_are_taken() -> None:
-    """A position moves when its owner takes batches; fetched batches are not asked for again."""
+    """A partition's position moves when the caller takes the partition's batches. Batches that were
+    fetched are not asked for again, even before they are taken."""
     fetching = make()
     fetching.seek(TP, 1)
     [planned] = plan(fetching)
@@ -78,8 +79,8 @@ def test_positions_move_when_batches_are_taken() -> None:
 
 
 def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
-    """If a batch exceeds the limit, the next fetch asks for as many bytes as the batch's header
-    tells."""
+    """If a batch is larger than a fetch's limit, the next fetch asks for as many bytes as the
+    batch's header tells."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
     large = batch_at(0, 1, size=5_000)
@@ -93,7 +94,7 @@ def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
 
 
 def test_batches_below_the_position_do_not_stand_still() -> None:
-    """If an answer ends before the position, the next fetch asks for more bytes."""
+    """If all batches of an answer lie before the position, the next fetch asks for more bytes."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 10)
     [planned] = plan(fetching)

@@ -1,4 +1,5 @@
-"""Interruptions tell a reader that it must look at its topic again before it goes on."""
+"""Interruptions tell a reader that it must look at its topic again before it goes on. A batch is
+unbroken if there was no interruption between it and the partition's previous batch."""
 
 from __future__ import annotations
 
@@ -88,7 +89,8 @@ def test_a_lost_fetch_is_told_at_once() -> None:
 
 
 class Watcher:
-    """A watcher that must not be called: nothing is dialled in these tests."""
+    """A watcher of file descriptors that must not be called, because these tests open no
+    connections."""
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         raise AssertionError
@@ -98,8 +100,8 @@ class Watcher:
 
 
 def test_a_loop_that_stood_still_is_an_interruption() -> None:
-    """A long standstill of the loop is an interruption, because the topic may have changed
-    meanwhile."""
+    """A long standstill of the client's event loop is an interruption, because the topic may have
+    changed meanwhile."""
     clock = ManualClock()
     client = LoopClient("127.0.0.1:1", Watcher(), clock=clock)
     client.turn()
@@ -114,8 +116,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions, the next batch of every partition counts as a batch
-    after an interruption, even if it comes on the same connection as the batch before."""
+    """After an interruption of all partitions, the next batch of every partition does not count as
+    unbroken, even if the batch comes on the same connection as the batch before it."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

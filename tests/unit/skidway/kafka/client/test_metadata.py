@@ -156,7 +156,8 @@ def test_a_stale_picture_and_an_old_one_are_renewed(
 def test_brokers_known_come_before_the_configured_ones(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """Known brokers come before configured ones, which are kept in case the cluster moves back."""
+    """Brokers that the cluster's metadata names are asked before the configured brokers, which are
+    kept in case the cluster moves back."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()

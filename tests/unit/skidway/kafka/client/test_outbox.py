@@ -247,8 +247,8 @@ def test_old_event_times_go_one_by_one() -> None:
 
 @pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
 def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
-    """After a lost producer id the batches in flight are resolved first. Then the other batches go
-    under a new id."""
+    """After a lost producer id the batches in flight are first resolved (a drain). Then the batches
+    that are left go under a new id."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.answer(one, code)
@@ -286,7 +286,7 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
     """A batch that is refused for good is returned with its error, after the batches before it have
-    been resolved. The batches after it are returned as drained."""
+    been resolved. The batches after it are returned with the error Drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)

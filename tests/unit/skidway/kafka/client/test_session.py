@@ -1,4 +1,5 @@
-"""A session's links without sockets: dialling, failing, waiting, deadlines."""
+"""A session's links (one for each address and channel) without sockets: dialling, failing, waiting,
+deadlines."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def test_the_first_call_dials(session: ClientSession) -> None:
 
 
 def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
-    """A failed link ends each open call once, with the reason. The link is not used again before a
-    wait is over."""
+    """When a link fails, each of its open calls ends once, with the reason. The link is not used
+    again before a wait is over."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()

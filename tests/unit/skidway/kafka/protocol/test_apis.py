@@ -60,7 +60,7 @@ def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
 
 @pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
 def test_every_version_has_a_message(key: ApiKey) -> None:
-    """Every version that is offered or wanted can be read and written."""
+    """Every version that our broker offers or our client wants can be read and written."""
     for versions in (key.broker, key.client):
         for message in (REQUESTS[key], RESPONSES[key]):
             assert versions.lowest in message.VERSIONS
@@ -84,13 +84,13 @@ def test_choose_with_our_broker() -> None:
 
 @pytest.mark.parametrize("offered", [VersionRange(0, 2), VersionRange(13, 15)])
 def test_nothing_in_common(offered: VersionRange) -> None:
-    """Without a common version the error names both ranges."""
+    """If client and broker have no version in common, the error names both ranges."""
     with pytest.raises(UnsupportedVersion, match=f"{offered}.*4-12"):
         choose(ApiKey.FETCH, {1: offered})
 
 
 def test_not_offered() -> None:
-    """An error names the API that the broker does not offer."""
+    """If the broker does not offer an API, the error names the API."""
     with pytest.raises(UnsupportedVersion, match=r"CREATE_PARTITIONS \(37\)"):
         choose(ApiKey.CREATE_PARTITIONS, {})
 

@@ -1,5 +1,6 @@
-"""Hand-written Fetch code agrees with the table of messages. Slices of files are put into a
-response without being read."""
+"""The hand-written code for Fetch agrees with the table. The table is the list of fields in the
+classes FetchRequest and FetchResponse, from which `encode` and `decode` work. Slices of files are
+put into a response without being read."""
 
 from __future__ import annotations
 
@@ -202,7 +203,8 @@ results = st.lists(
 @settings(max_examples=share_of(50), deadline=None)
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
-    """A response written in pieces is read back the same, and the table writes the same bytes."""
+    """A response that is written in pieces is read back the same, and the table writes the same
+    bytes."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
     frame = joined(fetch_response.write_response(7, version, results, *told))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -265,8 +267,8 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """An unknown version is refused. A request that forgets partitions is refused in versions
-    before 7."""
+    """An unknown version is refused. A request that asks to forget partitions is refused in
+    versions before 7."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):

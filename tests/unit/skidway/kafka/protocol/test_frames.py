@@ -105,7 +105,8 @@ def test_a_claim_allocates_nothing() -> None:
 )
 @pytest.mark.parametrize("most", [1, 100])
 def test_refused_lengths(start: bytes, said: str, most: int) -> None:
-    """Negative and too large lengths are refused at once; the error names HTTP and TLS."""
+    """Negative and too large lengths are refused at once; if the bytes are HTTP or TLS, the error
+    says so."""
     reader = FrameReader(1000)
     with pytest.raises(FrameTooLarge, match=said):
         feed(reader, start, most)
@@ -213,7 +214,7 @@ def test_short_response(size: int) -> None:
 
 @given(st.binary(max_size=60))
 def test_arbitrary_frames(frame: bytes) -> None:
-    """A header of arbitrary bytes is read or refused, and raises no other exception."""
+    """A header of arbitrary bytes is read, or refused with ProtocolError and no other exception."""
     for key in ApiKey:
         try:
             read_request_header(memoryview(struct.pack(">h", key) + frame))

@@ -238,7 +238,8 @@ def test_messages_are_values() -> None:
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_claims_cost_no_memory(cls: type[Message]) -> None:
-    """Lengths and counts of thousands of millions, anywhere in a message, allocate no memory."""
+    """Lengths and counts of thousands of millions, which a message may claim in any place, allocate
+    no memory."""
     starts = [b"", b"\0", bytes(2), bytes(3), bytes(4), bytes(6), bytes(10), bytes(17), bytes(25)]
     claims = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xfe\xff\xff\xff\x0f"]
     for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):

@@ -40,7 +40,8 @@ def test_not_creating_cannot_be_said(version: int) -> None:
 
 
 def test_authorized_operations_are_unknown() -> None:
-    """Operations that were not asked for are INT32_MIN, which clients read as unknown."""
+    """If authorized operations were not asked for, their fields are INT32_MIN, which clients read
+    as unknown."""
     response = MetadataResponse(brokers=(), topics=(MetadataResponseTopic(name="logs"),))
     assert OPERATIONS_UNKNOWN == -(1 << 31)
     for version in (8, 10):

@@ -107,7 +107,7 @@ def test_varlong_too_long() -> None:
 
 @given(st.none() | st.text())
 def test_string_round_trip(text: str | None) -> None:
-    """Strings and null are read as they were written, in both forms."""
+    """Strings and null are read as they were written, in the plain and in the compact form."""
     plain, compact = bytearray(), bytearray()
     wire.put_string(plain, text)
     wire.put_compact_string(compact, text)
@@ -117,7 +117,7 @@ def test_string_round_trip(text: str | None) -> None:
 
 @given(st.none() | st.binary())
 def test_bytes_round_trip(data: bytes | None) -> None:
-    """Bytes and null are read as they were written, in both forms."""
+    """Bytes and null are read as they were written, in the plain and in the compact form."""
     plain, compact = bytearray(), bytearray()
     wire.put_sized(plain, data)
     wire.put_compact_sized(compact, data)

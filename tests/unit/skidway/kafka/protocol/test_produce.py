@@ -1,4 +1,6 @@
-"""Hand-written Produce code agrees with the table, in every version and on any damage."""
+"""The hand-written code for Produce agrees with the table, in every version and on any damage. The
+table is the list of fields in the classes ProduceRequest and ProduceResponse, from which `encode`
+and `decode` work."""
 
 from __future__ import annotations
 
@@ -110,8 +112,8 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     ),
 )
 def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
-    """A request written in buffers is read back the same, by the hand-written parser and by the
-    table."""
+    """A request that is written in buffers is read back the same, by the hand-written parser and by
+    the table."""
     transactional_id = name if version >= 3 else None
     frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
