@@ -117,12 +117,17 @@ def _compact(args: argparse.Namespace) -> int:
         interrupted=lambda: interrupt.requested,
         progress=lambda topic: _progress(topic, quiet=args.json),
     )
-    columns = ("topic", "loads", "hours", "files_before", "files_after", "rows")
-    print_rows([each.document() for each in results], columns, as_json=args.json)
+    rows, code = [each.document() for each in results], exit_code(results)
+    if args.json:
+        print_json({"ok": code == 0, "topics": rows})
+    else:
+        columns = ("topic", "loads", "hours", "files_before", "files_after", "rows")
+        shown = [{**each, "loads": each["loads"] or None} for each in rows]
+        print_rows(shown, columns, as_json=False)
     for each in results:
         for problem in each.problems:
             sys.stderr.write(f"skidway load: {problem}\n")
-    return exit_code(results)
+    return code
 
 
 def _hour(time_ms: int) -> str:

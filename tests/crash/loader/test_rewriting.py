@@ -151,7 +151,7 @@ def compacted(loading: Loading) -> dict[str, Any]:
     arguments = [*loading.arguments(verb="compact"), "--until", "0s"]
     done = loading.spark.run(arguments)
     assert done.returncode == 0, done.stderr[-4000:]
-    (topic,) = json.loads(done.stdout)
+    (topic,) = json.loads(done.stdout)["topics"]
     return dict(topic)
 
 
