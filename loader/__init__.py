@@ -22,9 +22,10 @@ In reading order; each package comes after the packages that it imports:
     planning       which offsets a load takes
     reading        reads the log, and turns values into columns
     settings       what an operator sets
-    slices         the work of tasks
+    slices         the work of tasks that load
+    rewriting      the work of tasks that put files together, or give them newer columns
     audit_topic    the audit messages that the loader publishes, and those that it reads
-    spark          one session per run, one task per slice
+    spark          one session per run, one task per slice or group of files
     runs           one run: session, topics, loads
     cli            `skidway load`
     datasource     separate: ad-hoc queries by `spark.read.format("skidway")`, with the same reader

@@ -1,15 +1,17 @@
-"""`skidway load run|plan|status|validate`."""
+"""`skidway load run|plan|compact|status|validate`."""
 
 from __future__ import annotations
 
 import argparse
 import signal
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from skidway import log
+from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import Progress, print_json, print_rows
 from skidway.clock import SystemClock
@@ -22,6 +24,7 @@ PROGRAM = "loader"
 
 RUN = "load every topic up to its watermark now, and end"
 PLAN = "show what `run` would load; changes nothing"
+COMPACT = "put the small files of each hour together; readers of manifests switch at once"
 STATUS = "show what is loaded, by topic and partition"
 VALIDATE = "check the configuration"
 
@@ -35,6 +38,7 @@ def register(subparsers: Any) -> None:
     for verb, text, action in (
         ("run", RUN, _run),
         ("plan", PLAN, _plan),
+        ("compact", COMPACT, _compact),
         ("status", STATUS, _status),
         ("validate", VALIDATE, _validate),
     ):
@@ -42,6 +46,11 @@ def register(subparsers: Any) -> None:
         add_config_options(each, LoaderSettings)
         add_json_option(each)
         each.set_defaults(run=action)
+        if verb == "compact":
+            each.add_argument("--since", metavar="TIME", help="hours from 2026-01-31T10:00:00Z, 7d")
+            each.add_argument(
+                "--until", metavar="TIME", default="2h", help="hours before this (default: 2h ago)"
+            )
 
 
 def _settings(args: argparse.Namespace) -> LoaderSettings:
@@ -94,6 +103,37 @@ def _plan(args: argparse.Namespace) -> int:
     return code
 
 
+def _compact(args: argparse.Namespace) -> int:
+    from skidway.loader.runs.compaction import compact, exit_code
+
+    settings, clock, interrupt = _settings(args), SystemClock(), _Interrupt()
+    now_ms = clock.time_ms()
+    since = _hour(parse_moment(args.since, now_ms)) if args.since else ""
+    until = _hour(parse_moment(args.until, now_ms, "--until"))
+    results = compact(
+        settings,
+        clock,
+        lambda hour: since <= hour < until,
+        interrupted=lambda: interrupt.requested,
+        progress=lambda topic: _progress(topic, quiet=args.json),
+    )
+    rows, code = [each.document() for each in results], exit_code(results)
+    if args.json:
+        print_json({"ok": code == 0, "topics": rows})
+    else:
+        columns = ("topic", "loads", "hours", "files_before", "files_after", "rows")
+        shown = [{**each, "loads": each["loads"] or None} for each in rows]
+        print_rows(shown, columns, as_json=False)
+    for each in results:
+        for problem in each.problems:
+            sys.stderr.write(f"skidway load: {problem}\n")
+    return code
+
+
+def _hour(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%dT%H}"
+
+
 def _status(args: argparse.Namespace) -> int:
     from skidway.loader.runs.status import status
 
@@ -137,7 +177,7 @@ def _progress(topic: str, *, quiet: bool) -> Any:
         if not quiet:
             if not shown:
                 shown.append(Progress(topic, total))
-            shown[0].show(done, "slices")
+            shown[0].show(done, "tasks")
 
     return show
 

@@ -71,6 +71,12 @@ class LoaderSettings(RegistrySecuritySettings):
         help="Compression of the rows.",
         choices=("none", "snappy", "gzip", "lz4", "zstd"),
     )
+    compact_target_bytes: int = setting(
+        "compact.target.bytes",
+        128 << 20,
+        help="Bytes of a file up to which rewriting puts smaller files of an hour together.",
+        at_least=1,
+    )
     gaps_accepted: list[str] = setting(
         "gaps.accepted",
         [],

@@ -4,5 +4,6 @@ manifests  the files that the loads committed, as the loads' manifests name them
 faults     the kinds of faults in files of the output, each with the file's name and place
 row_files  reads one file of rows: its bytes, and the rows in it
 listing    finds files in the output's directories that no manifest names
+later      the loads that are committed while the recount runs
 recount    counts all rows, and compares them with the audit's sums
 """

@@ -17,12 +17,15 @@ HOUR_MS: Final = 3_600_000
 
 _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _FILE = re.compile(r"/(?:part|reject)-\d+-(\d+)-(\d+)\.parquet$")
+"""Files of one partition. A file `rows-<load>-<index>.parquet` may have rows of several partitions,
+so its name shows neither a partition nor an offset."""
 
 
 class Kind(Enum):
     """The kinds of faults."""
 
     NO_MANIFEST = "no manifest"
+    REMOVAL = "removal"
     UNNAMED = "unnamed"
     TWICE = "twice"
     GONE = "gone"
@@ -109,16 +112,23 @@ def by_name(path: str) -> Whereabouts:
     return replace(place, partition=int(file[1])) if file else place
 
 
+def hour_ms(path: str) -> int | None:
+    """The start of the hour of a file's rows; None if the file's path shows no hour."""
+    hour = by_name(path).hour
+    return _begin_ms(hour) if hour else None
+
+
 def is_before(path: str, since_ms: int) -> bool:
     """Whether a file's path shows that all of its rows are of hours before `since_ms`, which is the
     start of an hour."""
-    hour = by_name(path).hour
-    return bool(hour) and _begin_ms(hour) < since_ms
+    begin_ms = hour_ms(path)
+    return begin_ms is not None and begin_ms < since_ms
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
     """What the manifest that names a file shows about the rows in the file: the agents with counts
-    in the file's hour, and the offsets from the file's first offset to the end of the load."""
+    in the file's hour, and the offsets from the file's first offset to the end of the load. If the
+    file's name has no first offset, only the hour is known."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None:
         return place

@@ -1,4 +1,5 @@
-"""Finds, in the directories of a topic, the files that no manifest of the topic names.
+"""Finds files in the directories of a topic that do not belong to the output: no manifest names
+them, or a manifest removed them.
 
 It lists the directories whose files other programs read as rows: `<topic>` and the loader's
 rejects. Like these programs, it skips names that begin with `_` or `.`.
@@ -8,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from typing import IO, Final
 
-from skidway.audit.output import FileEntry, Output, StoreFailed
-from skidway.audit.recount import manifests, row_files
+from skidway.audit.output import Output, StoreFailed
+from skidway.audit.recount import row_files
 from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
-from skidway.audit.recount.manifests import STATE, NamedFiles
+from skidway.audit.recount.manifests import STATE, NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
 """An unnamed file is compared with at most this many named files of the same length."""
@@ -21,7 +24,7 @@ LIKE_MAX: Final = 10
 _UNFINISHED: Final = "._COPYING_"
 """While Hadoop's own tools copy a file, the file's name ends with this."""
 
-_ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/part-\d+-\d+-\d+\.parquet$")
+_ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/(?:part-\d+-\d+-\d+|rows-\d+-\d+)\.parquet$")
 
 
 def has_rows(output: Output, topic: str) -> bool:
@@ -37,37 +40,59 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
                 named.found(entry)
 
 
-def explain(output: Output, topic: str, named: NamedFiles, last: int) -> None:
-    """Removes from the unnamed files those that a manifest of a load after `last` names. Such loads
-    were committed while the directories were listed."""
-    for load in manifests.loads(output, topic):
-        if load > last:
-            for file in manifests.files_of(manifests.read(output, topic, load)):
-                named.explain(file.path)
-
-
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """A fault for each file that no manifest names. Raises StoreUnreachable."""
-    for entry in named.unnamed():
-        words = f"{entry.path} is named by no manifest, but who reads the directory takes it"
+    """A fault for each file that does not belong to the output. If a load that removed files still
+    has to move its own files into place, the removed files are no fault: the next load deletes
+    them. Raises StoreFailed and StoreUnreachable."""
+    is_moving = cache(lambda load: _is_staged(output, named, load))
+    for entry in named.surplus():
+        known = named.named(entry.path)
+        if known and is_moving(known[0].removed):
+            continue
+        fault = _left_over(known[0]) if known else _unnamed(entry.path)
         try:
             opened = output.open(entry.path)
             if opened is None:
                 continue  # the file was deleted meanwhile
             with opened:
-                yield _fault(entry, opened, named, words)
+                yield _with_details(fault, opened, named)
         except StoreFailed:
-            yield Fault(Kind.UNNAMED, entry.path, words, by_name(entry.path))
+            yield fault
 
 
-def _fault(entry: FileEntry, opened: IO[bytes], named: NamedFiles, words: str) -> Fault:
-    has, kind = row_files.measure(opened), Kind.UNNAMED
+def _left_over(file: NamedFile) -> Fault:
+    words = f"load {file.removed} removed {file.path}, but the file is still there; its rows are "
+    words += "there twice for who reads the directory"
+    return Fault(Kind.TWICE, file.path, words, by_name(file.path))
+
+
+def _unnamed(path: str) -> Fault:
+    words = f"{path} is named by no manifest, but who reads the directory takes it"
+    return Fault(Kind.UNNAMED, path, words, by_name(path))
+
+
+def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
+    """Whether files of a load still lie where they were staged. A load moves its last file after it
+    has deleted all files that it removes. So look here first, and then for the removed files."""
+    return any(output.length(path) is not None for path in named.staged(load))
+
+
+def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
+    """The fault with what the file itself shows."""
+    if fault.kind is Kind.UNNAMED:
+        fault = _compared(fault, row_files.measure(opened), named)
+    return replace(fault, place=_place(opened, fault.place))
+
+
+def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
+    """The fault of an unnamed file, which may be a copy of a named file."""
+    kind, words = fault.kind, fault.what
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:
             kind = Kind.TWICE
-            words = f"{entry.path} is named by no manifest; it is a copy of {like.path}, whose "
+            words = f"{fault.path} is named by no manifest; it is a copy of {like.path}, whose "
             words += f"{like.rows} rows are there twice for who reads the directory"
-    return Fault(kind, entry.path, words, _place(opened, by_name(entry.path)))
+    return replace(fault, kind=kind, what=words)
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:

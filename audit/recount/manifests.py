@@ -3,9 +3,12 @@
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
     files[].path      where a file is
     files[].staged    where the file still is if the loader has not moved it yet
+    removed           paths of files of earlier loads; this load's files have the same records.
+                      Manifests of early builds may lack `removed`
 
-The recount trusts the loader only in this: which files belong to the output, and the length,
-CRC-32C, rows and checksum of each. All loads together made many files, so the list of these files
+The output consists of the files that a manifest adds and no later manifest removes. The recount
+trusts the loader only in this: which files belong to the output, and the length, CRC-32C, rows and
+checksum of each. All loads together made many files, so the list of these files
 is kept on disk (`NamedFiles`).
 """
 
@@ -40,7 +43,8 @@ class ManifestUnreadable(SkidwayError):
 
 class NamedFile(NamedTuple):
     """A file that a manifest names, and the properties that the file must have. bucket_ms: the size
-    of the buckets in which its rows were counted."""
+    of the buckets in which its rows were counted. removed: the load that removed the file; None if
+    the file belongs to the output."""
 
     path: str
     staged: str
@@ -51,6 +55,7 @@ class NamedFile(NamedTuple):
     rows: int
     checksum: int
     bucket_ms: int
+    removed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,16 @@ def files_of(manifest: Mapping[str, Any]) -> Iterator[NamedFile]:
         raise ManifestUnreadable(f"the manifest of load {load} lacks {error}") from error
 
 
+def removed_by(manifest: Mapping[str, Any]) -> list[str]:
+    """The paths of the files that a load removes. Raises ManifestUnreadable."""
+    removed = manifest.get("removed", [])
+    if not isinstance(removed, list) or not all(isinstance(each, str) for each in removed):
+        raise ManifestUnreadable(
+            f"the manifest of load {manifest['number']} has no list of paths under removed"
+        )
+    return removed
+
+
 def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
     """The (agent, bucket, bucket_ms) of every count in a load's manifest. Raises
     ManifestUnreadable."""
@@ -128,16 +143,18 @@ def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
 
 
 class NamedFiles:
-    """The files that manifests name, and other files in the output's directories. `close` deletes
-    the list."""
+    """The files that manifests name, and those files in the directories that do not belong to the
+    output (surplus files). `close` deletes the list."""
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("")  # "" stands for a temporary file
         self._connection.executescript(
             "CREATE TABLE named (path TEXT PRIMARY KEY, staged TEXT, load INTEGER, kind TEXT,"
-            " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER);"
+            " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER,"
+            " removed INTEGER);"
             "CREATE INDEX by_length ON named (length);"
-            "CREATE TABLE unnamed (path TEXT PRIMARY KEY, length INTEGER)"
+            "CREATE TABLE surplus (path TEXT PRIMARY KEY, length INTEGER);"
+            "CREATE TABLE removed_later (path TEXT PRIMARY KEY)"
         )
 
     def close(self) -> None:
@@ -149,43 +166,74 @@ class NamedFiles:
         the load of that manifest."""
         for file in files:
             added = self._connection.execute(
-                "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", file
+                "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", file
             )
             if not added.rowcount:
                 yield file, self.named(file.path)[0].load
 
+    def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
+        """Notes that a load removes files of earlier loads. Yields each path that does not belong
+        to the output, with the load that removed the file already, or None if no manifest has named
+        the file."""
+        for path in paths:
+            noted = self._connection.execute(
+                "UPDATE named SET removed = ? WHERE path = ? AND removed IS NULL", (load, path)
+            )
+            if not noted.rowcount:
+                yield path, next((file.removed for file in self.named(path)), None)
+
+    def remove_later(self, paths: Iterable[str]) -> None:
+        """Notes that a load of which `remove` knows nothing removes files. The files still belong
+        to the output that `count` and `all` show."""
+        rows = ((path,) for path in paths)
+        self._connection.executemany("INSERT OR IGNORE INTO removed_later VALUES (?)", rows)
+
+    def is_removed_later(self, path: str) -> bool:
+        """Whether `remove_later` has noted the file."""
+        query = "SELECT 1 FROM removed_later WHERE path = ?"
+        return self._connection.execute(query, (path,)).fetchone() is not None
+
     def named(self, path: str) -> list[NamedFile]:
-        """The named file with that path: one or none."""
+        """The named file with that path, removed or not: one or none."""
         return self._select("WHERE path = ?", path)
 
     def of_length(self, length: int, limit: int) -> list[NamedFile]:
-        """Some named files of this length."""
+        """Some named files of this length, removed or not."""
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
+    def staged(self, load: int | None) -> Iterator[str]:
+        """Where the files of a load were staged."""
+        query = "SELECT staged FROM named WHERE load = ?"
+        for (path,) in self._connection.execute(query, (load,)):
+            yield path
+
     def count(self) -> int:
-        """The number of named files of rows and rejects."""
-        query = "SELECT count(*) FROM named WHERE kind IN (?, ?)"
+        """The number of files of rows and rejects that belong to the output."""
+        query = "SELECT count(*) FROM named WHERE removed IS NULL AND kind IN (?, ?)"
         (count,) = self._connection.execute(query, COUNTED).fetchone()
         return int(count)
 
     def all(self) -> Iterator[NamedFile]:
-        """Every named file, by path. Nothing may be added meanwhile."""
-        for row in self._connection.execute("SELECT * FROM named ORDER BY path"):
+        """Every file that belongs to the output, by path. Meanwhile nothing may be added or
+        removed."""
+        query = "SELECT * FROM named WHERE removed IS NULL ORDER BY path"
+        for row in self._connection.execute(query):
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Notes a file that is in a directory, unless a manifest has named it already."""
-        if not self.named(entry.path):
+        """Notes a file that is in a directory, unless the file belongs to the output."""
+        if all(file.removed is not None for file in self.named(entry.path)):
             row = (entry.path, entry.length)
-            self._connection.execute("INSERT OR IGNORE INTO unnamed VALUES (?, ?)", row)
+            self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)
 
     def explain(self, path: str) -> None:
-        """Removes a file from the unnamed files, because a manifest names it by now."""
-        self._connection.execute("DELETE FROM unnamed WHERE path = ?", (path,))
+        """Takes a file from the surplus files, because a manifest names it by now."""
+        self._connection.execute("DELETE FROM surplus WHERE path = ?", (path,))
 
-    def unnamed(self) -> Iterator[FileEntry]:
-        """The files that are in the directories although no manifest names them, sorted by path."""
-        for row in self._connection.execute("SELECT path, length FROM unnamed ORDER BY path"):
+    def surplus(self) -> Iterator[FileEntry]:
+        """The files that are in the directories, but do not belong to the output, sorted by path:
+        those that no manifest names, and those that a manifest removed."""
+        for row in self._connection.execute("SELECT path, length FROM surplus ORDER BY path"):
             yield FileEntry(*row)
 
     def _select(self, condition: str, *values: object) -> list[NamedFile]:

@@ -9,11 +9,17 @@ It checks that all of this is true:
             All three equal those that the loader committed (tier hdfs), and those that the agents
             sent (tier agent)
 
+The output consists of the files that a manifest adds and no later manifest removes. A removed file
+is not counted. If it still lies in its directory, this is a fault, unless the load that removed the
+file still has to move its own files into place.
+
 A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
 into place. So if the listing finds a file that no manifest named when the listing began, the
-recount looks the file up in the manifests that were written later. If a file is not in its place,
-the recount looks for it where it was staged, and then in its place again. Staging directories hold
-no rows for readers, so the recount does not list them.
+recount looks the file up in the manifests that were written later. A file that is not in its place
+is looked for where it was staged, and then in its place again. Staging directories hold no rows for
+readers, and are not listed. If a named file is gone because a later load removed it, the file is no
+fault, but its rows lie in a file that this recount does not know. So the next recount judges the
+buckets of the file's hour.
 """
 
 from __future__ import annotations
@@ -21,13 +27,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Any
 
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.evidence.evidence import BucketId, Evidence, SenderKey
 from skidway.audit.output import Output, StoreFailed
 from skidway.audit.recount import listing, manifests, row_files
-from skidway.audit.recount.faults import Fault, Faults, Kind, Whereabouts, by_manifest, is_before
+from skidway.audit.recount.faults import (
+    HOUR_MS,
+    Fault,
+    Faults,
+    Kind,
+    Whereabouts,
+    by_manifest,
+    hour_ms,
+    is_before,
+)
+from skidway.audit.recount.later import LaterLoads
 from skidway.audit.recount.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
@@ -35,8 +51,9 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """The recount of a topic. sums: the sums of the rows, by (source, agent, bucket) and size of
-    bucket."""
+    """The recount of a topic. sums: by (source, agent, bucket) and size of bucket. unjudged: the
+    starts of the hours that are left for the next recount, because a load removed files of these
+    hours before the files were read."""
 
     committed: Committed
     loads: int = 0
@@ -44,6 +61,13 @@ class Recounted:
     rows: int = 0
     sums: dict[tuple[BucketKey, int], Sums] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
+    unjudged: set[int] = field(default_factory=set)
+
+    def leave(self, path: str) -> None:
+        """Leaves the hour of a file for the next recount."""
+        begin_ms = hour_ms(path)
+        if begin_ms is not None:
+            self.unjudged.add(begin_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +138,12 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     with closing(NamedFiles()) as named:
         _read_manifests(output, result, named)
         listing.look(output, committed.topic, named)
-        listing.explain(output, committed.topic, named, result.loads)
+        later = LaterLoads(output, committed.topic, named, result.loads)
+        later.read()
         for fault in listing.faults(output, named):
             result.faults.add(fault)
         if committed.source is not None:
-            _count(output, committed.source, result, named, since_ms)
+            _count(output, committed.source, result, named, later, since_ms)
         result.files = named.count()
     return result
 
@@ -145,11 +170,10 @@ def compare(
     """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
     compared only if `tiers` names it.
 
-    since: the (agent, bucket) pairs that were loaded during this recount; they are left for the
-    next recount.
-
-    If the rows equal the counts of tier hdfs, but the agents counted more, the missing records are
-    not loaded (yet). Such missing records are no difference here; the report judges them.
+    since: the (agent, bucket) that were loaded during this recount; they are left for the next
+    recount, like the buckets that overlap an unjudged hour. If the rows equal the counts of tier
+    hdfs, but the agents counted more, the missing records are not loaded (yet). Such missing
+    records are no difference here; the report judges them.
     """
     source = result.committed.source
     if source is None:
@@ -166,7 +190,13 @@ def compare(
             if not _is_unloaded(each, loaded)
         ]
     found = [each for each in found if (each.agent, each.bucket) not in since]
+    found = [each for each in found if not _is_unjudged(each.bucket, result)]
     return sorted(found, key=lambda x: (x.bucket, x.agent, x.tier))
+
+
+def _is_unjudged(bucket: BucketId, result: Recounted) -> bool:
+    start, size = bucket
+    return any(start < hour + HOUR_MS and hour < start + size for hour in result.unjudged)
 
 
 def _has_any(output: Output, topic: str) -> bool:
@@ -183,10 +213,21 @@ def _read_manifests(output: Output, result: Recounted, named: NamedFiles) -> Non
         if load != result.loads + 1:
             result.faults.add(_hole(topic, result.loads + 1, load - 1))
         result.loads = load
-        files = manifests.files_of(manifests.read(output, topic, load))
-        for file, other in named.add(files):
-            words = f"{file.path} is named by load {other} and by load {load}"
-            result.faults.add(Fault(Kind.TWICE, file.path, words))
+        for fault in _take(manifests.read(output, topic, load), load, named):
+            result.faults.add(fault)
+
+
+def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator[Fault]:
+    """Notes which files a load removes and adds. Yields a fault for each removed file that did not
+    belong to the output, and for each added file that an earlier load named too."""
+    for path, other in named.remove(manifests.removed_by(manifest), load):
+        words = f"load {load} removes {path}, which no earlier manifest adds"
+        if other is not None:
+            words = f"load {load} removes {path}, which load {other} has removed already"
+        yield Fault(Kind.REMOVAL, path, words)
+    for file, other in named.add(manifests.files_of(manifest)):
+        words = f"{file.path} is named by load {other} and by load {load}"
+        yield Fault(Kind.TWICE, file.path, words)
 
 
 def _hole(topic: str, first: int, last: int) -> Fault:
@@ -197,7 +238,12 @@ def _hole(topic: str, first: int, last: int) -> Fault:
 
 
 def _count(
-    output: Output, source: Source, result: Recounted, named: NamedFiles, since_ms: int | None
+    output: Output,
+    source: Source,
+    result: Recounted,
+    named: NamedFiles,
+    later: LaterLoads,
+    since_ms: int | None,
 ) -> None:
     counts: dict[int, Counts] = {}
     for file in named.all():
@@ -206,13 +252,17 @@ def _count(
         counted = counts.setdefault(file.bucket_ms, Counts(file.bucket_ms))
         rows, found = _check(output, source, file, counted)
         result.rows += rows
-        if found is not None:
-            kind, words = found
-            place = Whereabouts()
-            if not result.faults.is_full:
-                manifest = manifests.read(output, result.committed.topic, file.load)
-                place = by_manifest(file.path, manifest)
-            result.faults.add(Fault(kind, file.path, words, place))
+        if found is None:
+            continue
+        kind, words = found
+        if kind in (Kind.GONE, Kind.UNREADABLE) and later.removes(file.path):
+            result.leave(file.path)
+            continue
+        place = Whereabouts()
+        if not result.faults.is_full:
+            manifest = manifests.read(output, result.committed.topic, file.load)
+            place = by_manifest(file.path, manifest)
+        result.faults.add(Fault(kind, file.path, words, place))
     for bucket_ms, counted in counts.items():
         result.sums.update(
             {

@@ -23,6 +23,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute as pc
 from pyarrow import types
 
 _NOTHING: Final = (pa.field("_", pa.string()),)
@@ -82,6 +83,37 @@ def converted(column: pa.Array, target: pa.DataType) -> pa.Array:
         return pa.ListArray.from_arrays(offsets, values, type=target, mask=_mask(column))
     if types.is_time32(column.type):
         column = column.cast(pa.int32())
+    return column.cast(target)
+
+
+def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
+    """The opposite of `converted`: a column of a file, in the codec's type `target`."""
+    if column.type == target:
+        return column
+    if types.is_struct(target):
+        children = [
+            reverted(column.field(at), target.field(at).type) for at in range(target.num_fields)
+        ]
+        if not children:
+            nothing = pa.array([{}] * len(column), target)
+            return pc.if_else(column.is_valid(), nothing, pa.scalar(None, target))
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(column))
+    if types.is_map(target):
+        offsets, items = _items(column)
+        keys, values = items.field(0), reverted(items.field(1), target.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, values, type=target, mask=_mask(column))
+    if types.is_list(target):
+        offsets, items = _items(column)
+        values = reverted(items, target.value_type)
+        return pa.ListArray.from_arrays(offsets, values, type=target, mask=_mask(column))
+    if types.is_null(target):
+        return pa.nulls(len(column))
+    if types.is_time32(target):
+        column = column.cast(pa.int32())
+    if types.is_fixed_size_binary(target) and not target.byte_width:
+        return pa.array(column.to_pylist(), target)
+    if types.is_dictionary(target):
+        return column.cast(target.value_type).dictionary_encode().cast(target)
     return column.cast(target)
 
 

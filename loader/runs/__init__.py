@@ -1,9 +1,15 @@
-"""One run of `skidway load run`, on Spark's driver.
+"""One run of `skidway load run` or `load compact`, on Spark's driver.
 
     run               every chosen topic up to the watermarks at the start of the run
     session           finds topics, sources and watermarks before anything is loaded
     topic_run         one topic in one run: load after load
+    attempt           the staging directory and the commit of one attempt at a load number
+    newest_schema     the schema that the rows of a load follow
     topic_load        one attempt at one load: plan, run, join, commit
+    topic_rewrite     one attempt at a load that rewrites files: run the groups, commit
+    conversion        which files must be rewritten before the first row of a new schema
+    compaction        `load compact`: puts the small files of each hour together
+    columns_file      stages the file with the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
     parts             what all topics of a run share
     outcome           the result of a topic, and of the run

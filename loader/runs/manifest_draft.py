@@ -13,22 +13,17 @@ from skidway.audit.topic.messages import Sender, Tier
 from skidway.loader.audit_topic import delta
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
-from skidway.loader.reading.column_types import directory_schema
-from skidway.loader.reading.columns import RESERVED, file_schema
-from skidway.loader.reading.decoder import check_reader
+from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
-from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import (
-    ColumnsFile,
     Gap,
     Manifest,
     PartitionRange,
     SchemaChoice,
 )
-from skidway.loader.state.parquet_file import columns_file
 from skidway.loader.state.tables import BucketKey, Changes, Tables, stage
 from skidway.schemas.client import Registered
 
@@ -77,21 +72,8 @@ class ManifestDraft:
             side=side,
             audit_positions=dict(parts.feed.positions),
             audit=audit,
-            columns=self._columns(schema),
+            columns=stage_columns(parts.store, self._load, schema.schema),
         )
-
-    def _columns(self, schema: Registered) -> ColumnsFile | None:
-        """Stages the file with the columns, unless the output has the same file already."""
-        store, path = self._parts.store, layout.columns(self._topic.name)
-        columns = file_schema(check_reader(schema.schema, RESERVED))
-        data = columns_file(directory_schema(columns))
-        if store.read(path) == data:
-            return None
-        staged = f"{self._load.staging}/columns.parquet"
-        writer = store.create(staged)
-        writer.write(data)
-        writer.close()
-        return ColumnsFile(path, staged)
 
     def _head(self) -> delta.Head:
         """The sender of this output's deltas, and the number of its last delta."""

@@ -21,14 +21,18 @@ from skidway.loader.audit_topic.publication import publish
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.attempt import LostRace
+from skidway.loader.runs.conversion import conversion
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
-from skidway.loader.runs.topic_load import LostRace, TopicLoad
+from skidway.loader.runs.topic_load import TopicLoad
+from skidway.loader.runs.topic_rewrite import TopicRewrite
 from skidway.loader.spark.runner import Progress
 from skidway.loader.state import commit, operations
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.waiting import WaitingNotes
+from skidway.schemas.client import Registered
 
 RACES_MAX: Final = 5
 """How many loads of one topic a run may lose to other loaders before it gives up the rest of the
@@ -65,6 +69,8 @@ class TopicRun:
         self._parts, self._topic, self._offsets = parts, topic, offsets
         self._progress, self._pause = progress, pause
         self._races = 0
+        self._tried: set[int] = set()  # schemas for which files were rewritten
+        self._kept: list[SkidwayError] = []  # why files were not rewritten
         self.newest: Manifest | None = None
         self.outcome = TopicOutcome(topic.name)
 
@@ -85,7 +91,8 @@ class TopicRun:
         self._publish()
         attempt = TopicLoad(self._parts, self._topic, self.newest)
         whole = attempt.plan()
-        self.outcome.problems = [SkidwayError(each.refused) for each in whole if each.refused]
+        refused = [SkidwayError(each.refused) for each in whole if each.refused]
+        self.outcome.problems = [*self._kept, *refused]
         if not any(_moves(each) for each in whole):
             if self._races and not self.outcome.problems:
                 self.outcome.notes.append(_done_by_another(self._topic))
@@ -94,6 +101,8 @@ class TopicRun:
             raise LostRace(_never_won(self._topic))
         planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
         try:
+            if self._convert(attempt.schema()):
+                return _After.ON
             manifest, results = attempt.run(planned, self._progress(self._topic.name))
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
@@ -106,6 +115,33 @@ class TopicRun:
         self._committed(manifest)
         # Each load moves at least one partition on, so the run reaches the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
+
+    def _convert(self, schema: Registered) -> bool:
+        """Rewrites the files whose columns are not alike those of the schema. Returns whether it
+        committed a load. Files that cannot be rewritten are problems of this run; the rows of the
+        new schema are loaded all the same."""
+        if schema.id in self._tried:
+            return False
+        rewrite = conversion(self._parts, self.newest, schema)
+        if rewrite is None or self.newest is None:
+            return False
+        parts = self._parts
+        attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self.newest)
+        manifest, self._kept = attempt.run(rewrite, self._progress(self._topic.name))
+        self._tried.add(schema.id)
+        self.outcome.problems += self._kept
+        if manifest is None:
+            return False
+        self.outcome.loads.append(manifest.number)
+        _log.info(
+            "files_rewritten",
+            topic=self._topic.name,
+            load=manifest.number,
+            removed=len(manifest.removed),
+            files=len(manifest.files),
+        )
+        self._committed(manifest)
+        return True
 
     def _committed(self, manifest: Manifest) -> None:
         self.newest = manifest

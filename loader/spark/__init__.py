@@ -1,7 +1,8 @@
-"""Spark: one session per run, one task per slice (an offset range of one partition).
+"""Spark: one session per run, one task per slice (an offset range of one partition), or per group
+of files that are rewritten.
 
-    runner        the driver's side: starts Spark with the first slice, runs slices
-    task          the worker's side: one slice
+    runner        the driver's side: starts Spark with the first task, runs tasks
+    task          the worker's side: one slice, or one group of files
     failures      turns an error of Spark or its tasks into one sentence
     properties    Spark's properties: the loader's defaults and the operator's
     scratch       Spark's directory for one run, deleted after the run

@@ -1,4 +1,5 @@
-"""Spark: one session per run, one task per slice (an offset range of one partition).
+"""Spark: one session per run, one task per slice (an offset range of one partition), or per group
+of files that are rewritten.
 
 The loader starts the driver's JVM itself, with the Java that `skidway.java` finds, so that the
 JVM's output goes to a file and not to the terminal. Tasks are Python functions on Spark's workers
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -27,13 +29,14 @@ from skidway.loader.slices.join import Work
 from skidway.loader.spark.failures import failure, sentence_in
 from skidway.loader.spark.properties import properties, workers_python
 from skidway.loader.spark.scratch import Scratch
-from skidway.loader.spark.task import RESULT_SCHEMA, task
+from skidway.loader.spark.task import RESULT_SCHEMA, run_slice, task
+from skidway.loader.spark.task import Work as TaskWork
 
 POLL_S: Final = 0.1
 INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
 
 Progress = Callable[[int, int], None]
-"""Called with (slices done, slices in all)."""
+"""Called with (tasks done, tasks in all)."""
 
 _log = log.get(__name__)
 
@@ -43,8 +46,7 @@ class Interrupted(SkidwayError):
 
 
 class SparkRunner:
-    """Runs slices. Starts Spark with the first slice, so that a run without slices starts no
-    JVM."""
+    """Runs tasks. Starts Spark with the first task, so that a run without tasks starts no JVM."""
 
     def __init__(self, settings: LoaderSettings, interrupted: Callable[[], bool]) -> None:
         self._settings = settings
@@ -73,12 +75,17 @@ class SparkRunner:
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
         """Runs one task per slice; returns the results in no particular order. Raises what a task
         raised."""
+        return self.run_work([partial(run_slice, job, *each) for each in work], progress)
+
+    def run_work(self, work: Sequence[TaskWork], progress: Progress) -> list[Any]:
+        """Runs one task per piece of work; returns the results in no particular order. Raises what
+        a task raised."""
         if not work:
             return []
         if self._interrupted():
             raise Interrupted(INTERRUPTED)
         context = self._context()
-        shared = context.broadcast((job, list(work)))
+        shared = context.broadcast(list(work))
         frame = self._session.range(0, len(work), 1, len(work))
         try:
             rows = self._collect(frame.mapInArrow(task(shared), RESULT_SCHEMA), len(work), progress)

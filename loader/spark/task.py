@@ -1,4 +1,4 @@
-"""The worker's side: the function that Spark runs on its Python workers, slice by slice."""
+"""The worker's side: the function that Spark runs on its Python workers, and the kinds of work."""
 
 from __future__ import annotations
 
@@ -15,36 +15,41 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.batches import batches
 from skidway.loader.reading.decoder import Decoder
+from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rewritten
+from skidway.loader.rewriting.groups import Group
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.slice_load import SliceLoad
 from skidway.loader.spark.failures import TaskFailed
 from skidway.loader.store import Store, open_store
 from skidway.schemas.client import RegistryClient, Security
 
-RESULT_SCHEMA: Final = "slice long, result binary"
+RESULT_SCHEMA: Final = "number long, result binary"
+
+Work = Callable[[int], Any]
+"""One task: called with the number of Spark's attempt, returns a result that can be pickled."""
 
 
 def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark runs on its workers: takes slice numbers, yields pickled results."""
+    """The function that Spark runs on its workers: takes numbers of `Work`, yields pickled
+    results."""
 
-    def run_slices(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run_work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        job, work = shared.value
+        work = shared.value
         context = TaskContext.get()
         assert context is not None  # this runs on a worker
         attempt = context.taskAttemptId()
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 try:
-                    piece, marks = work[number]
-                    result = run_slice(job, piece, marks, attempt)
+                    result = work[number](attempt)
                 except SkidwayError as error:
                     raise TaskFailed(error) from error
-                columns = {"slice": pa.array([number]), "result": [pickle.dumps(result)]}
+                columns = {"number": pa.array([number]), "result": [pickle.dumps(result)]}
                 yield pa.RecordBatch.from_pydict(columns)
 
-    return run_slices
+    return run_work
 
 
 def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int) -> SliceResult:
@@ -54,6 +59,13 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
     )
     with Client(job.bootstrap_servers, client_id="skidway-loader") as client:
         return load.run(batches(client, TopicPartition(job.topic, piece.partition), piece.first))
+
+
+def rewrite_group(
+    output: str, job: RewriteJob, group: Group, number: int, attempt: int
+) -> Rewritten:
+    """One attempt at rewriting one group of files, in this process."""
+    return GroupRewrite(job, group, number, _store(output), attempt).run()
 
 
 # Spark keeps Python workers between tasks, so later tasks use the same schemas and connections.

@@ -11,23 +11,30 @@ loses answers of the store.
               directories whose load number has a manifest
     (write    Spark's tasks write files into staging/<n>-<uuid>/, synced and closed)
     commit    check the lengths; create manifest n only if absent; when in doubt read it back and
-              compare the uuid; finish the moves; delete the staging directory
+              compare the uuid; delete the files that the load removes; finish the moves; delete the
+              staging directory
 
 `begin` need not look at every manifest. A loader begins load n + 1 only after it has finished all
 moves up to load n. A staging directory is deleted only after the last move of its load. So only the
 newest load, and loads with a staging directory, can have unfinished moves. If somebody
 deletes a file of an older load, that is not an unfinished move; a recount names that file
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
-more than the start before.
+more than the one before.
 
 For each move, the loader looks first at the source, then at the target. If another loader moves the
-file between the two looks, this loader still finds the file at the target. In the opposite order
-this loader could miss the file at both places.
+file between the two looks, this loader still finds the file at the target. In the opposite order it
+could miss the file at both places.
+
+The load's number is part of every file name, so no path is used twice. A file that a load has
+removed never comes back, and any loader may delete it again at any time. In each directory, a load
+first deletes the files that it removes, and then moves its own files into place. So a reader that
+lists directories never sees a row twice, but between the two steps this reader misses rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -50,8 +57,8 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""How often the loader looks at source and target of one move. The loader looks again only if
-another loader acted between the look and the move."""
+"""How often the loader looks at source and target of one move. It looks again only if another
+loader acted in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +163,22 @@ def commit(manifest: Manifest) -> Steps[bool]:
 def finish(manifest: Manifest) -> Steps[None]:
     """Finishes every move of a committed load. Any loader may do this, at any time.
 
-    The file that has columns and no rows (`manifest.columns`) is moved before the files of rows, so
-    that no reader of the directory meets a column that this file lacks. If this file is not at its
-    source, another loader has moved it.
+    The file with the columns comes before the rows, so that no reader of the directory meets a
+    column that the file does not have. If its source is gone, another loader has moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
-    for move in moves(manifest):
-        yield from _finish_move(manifest, move)
+    removed, waiting = _by_folder(manifest.removed), moves(manifest)
+    for folder in sorted(removed):
+        for path in removed[folder]:
+            yield Delete(path)
+        yield Sync((folder,))  # after a power failure, no removed file may lie beside new ones
+        for move in waiting:
+            if os.path.dirname(move.target) == folder:
+                yield from _finish_move(manifest, move)
+    for move in waiting:
+        if os.path.dirname(move.target) not in removed:
+            yield from _finish_move(manifest, move)
 
 
 def moves(manifest: Manifest) -> list[Move]:
@@ -233,6 +248,8 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
                 yield Delete(move.source)
                 return
             case Settle.BOTH_GONE:
+                if (yield from _is_removed(manifest, move.target)):
+                    return
                 raise StateRefused(
                     f"load {manifest.number} committed {move.target}, and it is neither there nor "
                     f"in {move.source}; rows are missing: restore the file before loading on"
@@ -243,3 +260,20 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
                     f"found {target} there and {source} in {move.source}"
                 )
     raise StateRefused(f"{move.source} could not be moved to {move.target}")
+
+
+def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(os.path.dirname(path), []).append(path)
+    return folders
+
+
+def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
+    """Whether a later load has removed a file of this load."""
+    numbers = yield from committed(manifest.topic)
+    for number in numbers[manifest.number :]:
+        later = yield from read(manifest.topic, number)
+        if path in later.removed:
+            return True
+    return False

@@ -3,6 +3,7 @@
 audit/recount/listing.py and faults.py also rely on the names of files of rows.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
+<topic>/dt=2026-01-31/hour=07/rows-<load>-<number>.parquet   rows of several such files, rewritten
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
@@ -22,6 +23,7 @@ STATE: Final = "_skidway"
 MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
 _MANIFEST = re.compile(r"^(\d{20})\.json$")
+_HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 
@@ -78,6 +80,12 @@ def hour_folder(hour: int) -> str:
     return f"dt={start:%Y-%m-%d}/hour={start:%H}"
 
 
+def hour_of(path: str) -> str:
+    """The hour of a file of rows, as `2026-01-31T07`; empty if the path has no hour."""
+    found = _HOUR.search(path)
+    return f"{found[1]}T{found[2]}" if found else ""
+
+
 def is_day_folder(name: str) -> bool:
     """Whether a name in a topic's folder is a directory of rows."""
     return name.startswith("dt=")
@@ -86,6 +94,11 @@ def is_day_folder(name: str) -> bool:
 def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
     """Path of a file of rows."""
     return f"{topic}/{hour_folder(hour)}/part-{load}-{partition}-{first_offset}.parquet"
+
+
+def rewritten(folder: str, load: int, number: int) -> str:
+    """Path of a file that replaces others; `folder` is the directory of its hour."""
+    return f"{folder}/rows-{load}-{number}.parquet"
 
 
 def columns(topic: str) -> str:

@@ -15,6 +15,7 @@
                  "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
                  "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
       "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
+      "removed": ["dc1.hdfs-logs/dt=.../hour=.../part-3-0-700.parquet"],
       "columns": {"path": "dc1.hdfs-logs/_common_metadata", "staged": "..."},
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
@@ -24,10 +25,13 @@
 
 - `partitions` lists every partition of the topic. This load took the offsets [`first`, `end`); the
   next load begins at `end`. If the load took nothing, `first` and `end` are the same. `below`
-  identifies the last batch before `end`; the next load first compares this batch with the log.
-  Because every partition is listed, the newest manifest is enough to know all positions.
+  identifies the last batch before `end`; the next load first compares it with the log. So the
+  newest manifest alone has the position of every partition.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
+- `removed` names files of earlier loads. The files of this load have the same records, and replace
+  the removed files (loader/rewriting). The output consists of the files that a manifest adds and no
+  later manifest removes (loader/state/live.py).
 - `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
   output has the same file already.
 - `side` lists the files of each table after this load, oldest first: a snapshot of the table, and
@@ -93,7 +97,7 @@ class BatchMark:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets [first, end) of one partition, and the gaps inside this range.
+    """Offsets [first, end) of one partition, and the gaps inside.
 
     ahead: named gaps that end after `end`; the next load needs them. below: the last batch before
     `end`.
@@ -148,6 +152,7 @@ class Manifest:
     audit_positions: Mapping[str, int] = field(default_factory=dict)
     audit: Mapping[str, Any] = field(default_factory=dict)
     columns: ColumnsFile | None = None
+    removed: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -160,8 +165,8 @@ class Manifest:
         return layout.staging(self.topic, self.number, self.uuid)
 
     def rows(self) -> int:
-        """Rows that this load added."""
-        return sum(file.rows for file in self.files if file.kind == ROWS)
+        """Rows that this load added. A load that rewrites files adds none."""
+        return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
         """Records that this load wrote into files of rejects."""
@@ -187,8 +192,6 @@ class Manifest:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
-    if content.pop("removed", ()):  # a reserved field, which must be empty
-        raise ValueError("it takes files of other loads out")
     schema, columns = content["schema"], content.get("columns")  # early builds have no columns
     changed = {
         "source": Source(**content["source"]),
@@ -197,6 +200,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         "schema": SchemaChoice(**schema) if schema else None,
         "columns": ColumnsFile(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
+        "removed": tuple(content.get("removed", ())),
         "side": {table: tuple(paths) for table, paths in content["side"].items()},
     }
     return Manifest(**{**content, **changed})

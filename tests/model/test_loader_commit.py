@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ import pytest
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.live import live
 from skidway.loader.state.manifest import ROWS, ColumnsFile, DataFile, Manifest, PartitionRange
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
@@ -45,12 +46,35 @@ def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
     one in each of the two files that the load writes. Every load writes a new file of columns,
     whose content is the load's number."""
     newest = yield from commit.begin(TOPIC)
-    number = newest.number + 1 if newest else 1
     offset = newest.partitions[0].end if newest else 0
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
     if offset >= end:
         return
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
+    yield from _load(newest, uuid, PartitionRange(0, offset, end), rows)
+
+
+def rewriting(uuid: str) -> Generator[Any, Any, None]:
+    """One run that puts the rows of all files into a single file, unless there is only one."""
+    newest = yield from commit.begin(TOPIC)
+    if newest is None:
+        return
+    found = yield from live(newest)
+    if len(found) < 2:
+        return
+    rows = sorted(tuple(row) for each in found.values() for row in rows_of_path(each.file))
+    end = newest.partitions[0].end
+    yield from _load(newest, uuid, PartitionRange(0, end, end), [rows], tuple(found))
+
+
+def _load(
+    newest: Manifest | None,
+    uuid: str,
+    taken: PartitionRange,
+    rows: Sequence[Sequence[tuple[int, ...]]],
+    removed: tuple[str, ...] = (),
+) -> Generator[Any, Any, None]:
+    number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
         path = f"{TOPIC}/part-{number}-{index}-{json.dumps(content)}"
@@ -72,10 +96,11 @@ def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
             topic=TOPIC,
             topic_id="topic",
             source=SOURCE,
-            partitions=(PartitionRange(0, offset, end),),
+            partitions=(taken,),
             files=tuple(files),
             schema=None,
             columns=columns,
+            removed=removed,
         )
     )
 
@@ -119,10 +144,13 @@ class Search:
         crashes: int = 0,
         unclear: int = 0,
         local: bool = False,
+        rewrites: Collection[int] = (),
     ) -> None:
         """offsets: the number of offsets to load. sessions: the number of runs of all loaders
-        together."""
+        together. rewrites: which of these runs, counted from 1, rewrite files instead of loading.
+        """
         self._offsets, self._sessions, self._local = offsets, sessions, local
+        self._rewrites = {f"{number:032x}" for number in rewrites}
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
@@ -223,6 +251,8 @@ class Search:
         key = (loader.uuid, loader.history)
         if key not in self._pending:
             steps = session(loader.uuid, self._offsets)
+            if loader.uuid in self._rewrites:
+                steps = rewriting(loader.uuid)
             try:
                 operation = next(steps)
                 for answer in self._answers[loader.history]:
@@ -260,12 +290,14 @@ def check(world: World) -> str:
         return "who lists directories sees rows whose columns are not there"
     if len(visible) != len(set(visible)):
         return "who lists directories sees a row twice"
-    committed = {
-        tuple(row) for each in manifests for file in each.files for row in rows_of_path(file)
-    }
-    if not set(visible) <= committed:
+    files_of = {file.path: file for each in manifests for file in each.files}
+    rows = [tuple(row) for file in files_of.values() for row in rows_of_path(file)]
+    if not set(visible) <= set(rows):
         return "a row that is not committed is visible"
-    rows = [tuple(row) for each in manifests for file in each.files for row in rows_of_path(file)]
+    for path in (path for each in manifests for path in each.removed):
+        if files_of.pop(path, None) is None:
+            return "a load removes a file that is removed already"
+    rows = [tuple(row) for file in files_of.values() for row in rows_of_path(file)]
     if len(rows) != len(set(rows)):
         return "who reads manifests sees a row twice"
     end = manifests[-1].partitions[0].end if manifests else 0
@@ -329,11 +361,29 @@ def test_answers_of_the_commit_lost() -> None:
     assert Search(offsets=1, sessions=2, unclear=2, crashes=1).run() > 1000
 
 
+@promise("5 manifest")
+@KINDS
+def test_files_are_rewritten_beside_a_load(local: bool) -> None:
+    """If one run rewrites the files of the output while another one loads, and one of the two is
+    killed anywhere, a reader of the manifests finds every row once at any time. A reader of the
+    directories never finds a row twice, and after the next start it finds every row."""
+    assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
+
+
+@pytest.mark.slow
+@KINDS
+def test_files_are_rewritten_twice(local: bool) -> None:
+    """The same holds if two of three runs rewrite files, and if answers are lost."""
+    assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
+    assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
+
+
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
     """If three runs load two offsets and one of the runs is killed anywhere, every row exists
-    once."""
+    once. The same holds if the last run rewrites the files."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
+    assert Search(offsets=2, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
 
 
 @pytest.mark.slow
@@ -344,7 +394,8 @@ def test_long_random_schedules(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(150):
         local = choose.random() < 0.5
-        search = Search(offsets=4, sessions=9, crashes=3, unclear=2, local=local)
+        rewrites = choose.sample(range(2, 10), choose.randrange(5))
+        search = Search(offsets=4, sessions=9, crashes=3, unclear=2, local=local, rewrites=rewrites)
         world = search.start
         for _ in range(400):
             options = list(search.successors(world))

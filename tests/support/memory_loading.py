@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from skidway.audit.topic import topic as audit_topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
@@ -24,14 +25,27 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Slice
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.rewriting.group_rewrite import GroupRewrite, Rewritten
+from skidway.loader.runs.compaction import Compacted, Compaction
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run import load_all
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
+from skidway.loader.state import layout
+from skidway.loader.state.manifest import Manifest
 from skidway.schemas.client import Registered
 from support.clock import ManualClock
-from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Runner, datum
+from support.loading import (
+    SCHEMA,
+    SCHEMA_ID,
+    SOURCE,
+    START_MS,
+    TOPIC,
+    Registry,
+    Runner,
+    datum,
+)
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
 from support.memory_store import MemoryStore
 
@@ -51,6 +65,8 @@ class MemoryLoading:
         self.cluster.create(TOPIC)
         self.cluster.create(AUDIT)
         self.lines = 0
+        self.versions = [SCHEMA]
+        """The schema of the lines, and newer schemas that a test registers."""
         self.announce()
 
     def announce(self) -> None:
@@ -118,12 +134,41 @@ class MemoryLoading:
             (outcome,) = load_all(parts, topics, lambda _: lambda _d, _t: None, lambda _: None)
         return outcome
 
+    def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
+        """Compacts all hours. other: is called while tasks run."""
+        spark: Any = _Spark(self, other)
+        parts = self._parts(spark, settings)
+        compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
+        return compaction.run(TOPIC, lambda _done, _total: None)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows in the directory of the topic, by offset. Files without the same columns cannot
+        be read together."""
+        found = [
+            pq.read_table(self.store.open(each.path))
+            for each in self.store.files(TOPIC)
+            if each.path.endswith(".parquet")
+        ]
+        rows: list[dict[str, Any]] = pa.concat_tables(found).to_pylist() if found else []
+        return sorted(rows, key=lambda row: row["_kafka_offset"])
+
+    def manifest(self, number: int) -> Manifest:
+        """The manifest of a load."""
+        path = layout.manifest(TOPIC, number)
+        return Manifest.from_json(self.store.read(path) or b"", path)
+
     def _parts(self, spark: _Spark, changes: Mapping[str, Any]) -> Parts:
         settings = LoaderSettings(
             bootstrap_servers="x:1", schema_registry_url="http://x", topics=[TOPIC],
             output="memory:", cluster_name="dc1",
         )  # fmt: skip
-        given: Any = (replace(settings, **changes), self.client, _Registry(), self.store, spark)
+        given: Any = (
+            replace(settings, **changes),
+            self.client,
+            _Registry(self.versions),
+            self.store,
+            spark,
+        )
         return Parts(*given, self.clock, Feed(), "c", [AUDIT])
 
     def _topic(self, until: int | None) -> SourceTopic:
@@ -142,9 +187,15 @@ class _Client(MemoryClient):
         """Does nothing, because no test asks for these offsets."""
 
 
-class _Registry:
+class _Registry(Registry):
+    """The versions of the subject's schema, oldest first; their ids count from `SCHEMA_ID`."""
+
+    def __init__(self, versions: Sequence[str]) -> None:
+        super().__init__(dict(enumerate(versions, SCHEMA_ID)))
+        self._newest = Registered("", len(versions), SCHEMA_ID + len(versions) - 1, versions[-1])
+
     def latest(self, subject: str) -> Registered:
-        return Registered(subject, 1, SCHEMA_ID, SCHEMA)
+        return replace(self._newest, subject=subject)
 
 
 class _Spark:
@@ -160,5 +211,12 @@ class _Spark:
         self._other()
         log = self._loading.cluster.log(DATA)
         batches = [memoryview(bytes(batch)) for batch in log.batches]
-        runner = Runner(self._loading.store, {0: batches}, job)
+        registry = _Registry(self._loading.versions)
+        runner = Runner(self._loading.store, {0: batches}, job, registry)
         return iter([runner.one(piece, marks) for piece, marks in work])
+
+    def run_work(self, work: Sequence[Any], _progress: object) -> list[Rewritten]:
+        """Rewrites groups of files, which are the last arguments of each task, in the store."""
+        self._other()
+        groups = (each.args[1:] for each in work)
+        return [GroupRewrite(*each, self._loading.store, 0).run() for each in groups]

@@ -97,6 +97,8 @@ PROMISES = {
     "5 manifest": "One manifest commits a load, with two loaders, crashes and unclear outcomes.",
     "5 staging": "The names of staged files are durable before the manifest; a start looks at the "
     "newest load and at what is staged.",
+    "5 removed": "A load that rewrites files removes the old ones; no row and no count changes.",
+    "5 columns": "Files get the columns of a new schema before its first row, if they need them.",
     "5 race": "Of two loads at once the loser ends well once all is loaded, and fails with work "
     "left.",
     "5 real loader": "The real loader loads each record once when it is killed, when it is raced, "

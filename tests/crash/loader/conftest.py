@@ -140,6 +140,7 @@ class SharedSpark:
         try:
             with (
                 patch("skidway.loader.runs.run.SparkRunner", self._runner),
+                patch("skidway.loader.runs.compaction.SparkRunner", self._runner),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),
             ):
@@ -202,9 +203,16 @@ class Loading:
 
     def start(self, *more: str) -> Program:
         """Starts a run that goes on beside the test, in a process with its own Spark."""
+        return self._begun(self.arguments(*more))
+
+    def start_verb(self, verb: str, *options: str) -> Program:
+        """Starts another verb of `skidway load`, with its options, in a process of its own."""
+        return self._begun([*self.arguments(verb=verb), *options])
+
+    def _begun(self, arguments: Sequence[str]) -> Program:
         self._started += 1
         log = self._folder / f"load-{self._started}.out"
-        return Program(skidway(*self.arguments(*more)), log).start()
+        return Program(skidway(*arguments), log).start()
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows, as they are seen by a reader who looks only at the files in the directories.

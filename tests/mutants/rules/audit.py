@@ -1435,7 +1435,7 @@ MUTANTS = (
     Mutant(
         "a load that is committed while directories are listed is a fault",
         "audit/recount/recount.py",
-        "        listing.explain(output, committed.topic, named, result.loads)\n",
+        "        later.read()\n",
         "",
         (
             "tests/unit/audit/recount/test_recount.py::test_a_load_that_is_committed_meanwhile_is_no_fault",
@@ -1456,6 +1456,55 @@ MUTANTS = (
         "        if load != result.loads + 1:\n",
         "        if load < result.loads + 1:\n",
         ("tests/unit/audit/recount/test_recount.py::test_a_missing_manifest_is_named",),
+    ),
+    Mutant(
+        "a recount counts a file that a later load removed",
+        "audit/recount/manifests.py",
+        '"SELECT * FROM named WHERE removed IS NULL ORDER BY path"',
+        '"SELECT * FROM named ORDER BY path"',
+        (
+            "tests/unit/audit/recount/test_recount.py::"
+            "test_a_file_that_a_later_load_removed_is_not_counted",
+        ),
+    ),
+    Mutant(
+        "a recount does not notice a removed file that is still there",
+        "audit/recount/manifests.py",
+        "        if all(file.removed is not None for file in self.named(entry.path)):\n",
+        "        if not self.named(entry.path):\n",
+        (
+            "tests/unit/audit/recount/test_recount.py::"
+            "test_a_removed_file_that_is_still_there_is_named",
+        ),
+    ),
+    Mutant(
+        "a recount names removed files while the move of their replacements is unfinished",
+        "audit/recount/listing.py",
+        "        if known and is_moving(known[0].removed):\n",
+        "        if known and known[0].removed is None:\n",
+        (
+            "tests/unit/audit/recount/test_recount.py::test_a_removal_that_is_not_finished_is_no_fault",
+        ),
+    ),
+    Mutant(
+        "a recount takes a file for gone although a later load removed the file",
+        "audit/recount/recount.py",
+        "        if kind in (Kind.GONE, Kind.UNREADABLE) and later.removes(file.path):\n",
+        "        if kind is Kind.UNREADABLE and later.removes(file.path):\n",
+        (
+            "tests/unit/audit/recount/test_recount.py::"
+            "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
+        ),
+    ),
+    Mutant(
+        "a recount judges an hour whose files a later load removed",
+        "audit/recount/recount.py",
+        "    found = [each for each in found if not _is_unjudged(each.bucket, result)]\n",
+        "",
+        (
+            "tests/unit/audit/recount/test_recount.py::"
+            "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
+        ),
     ),
     # Two ways to the same verdict.
     Mutant(

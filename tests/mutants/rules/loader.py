@@ -8,8 +8,6 @@ MUTANTS = (
         "loader/state/commit.py",
         """    if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
-    for move in moves(manifest):
-        yield from _finish_move(manifest, move)
 """,
         """    for move in moves(manifest):
         yield from _finish_move(manifest, move)
@@ -20,6 +18,84 @@ MUTANTS = (
             "tests/unit/loader/state/test_commit.py::test_the_columns_come_before_the_rows",
             "tests/model/test_loader_commit.py::test_answers_of_the_commit_lost",
         ),
+    ),
+    Mutant(
+        "new files come into place before the old ones are gone",
+        "loader/state/commit.py",
+        "    for folder in sorted(removed):\n",
+        """    for move in waiting:
+        yield from _finish_move(manifest, move)
+    for folder in sorted(removed):
+""",
+        ("tests/model/test_loader_commit.py::test_files_are_rewritten_beside_a_load",),
+    ),
+    Mutant(
+        "a late loader stops at a file that a later load has removed",
+        "loader/state/commit.py",
+        "                if (yield from _is_removed(manifest, move.target)):\n",
+        "                if False:\n",
+        ("tests/model/test_loader_commit.py::test_files_are_rewritten_beside_a_load",),
+    ),
+    Mutant(
+        "a removed file is still a file of the output",
+        "loader/state/live.py",
+        "            found.pop(path, None)\n",
+        "            pass\n",
+        (
+            "tests/unit/loader/state/test_live.py::"
+            "test_an_output_has_what_loads_add_and_no_later_load_removes",
+        ),
+    ),
+    Mutant(
+        "a damaged file is rewritten",
+        "loader/rewriting/group_rewrite.py",
+        "        if (len(data), google_crc32c.value(data)) != (file.length, file.crc32c):\n",
+        "        if len(data) != file.length:\n",
+        ("tests/unit/loader/rewriting/test_group_rewrite.py::test_a_damaged_file_stays",),
+    ),
+    Mutant(
+        "rewritten rows are not counted again",
+        "loader/rewriting/group_rewrite.py",
+        "        if (made.rows, made.checksum) != (sum(each.rows for each in files), total):\n",
+        "        if False:\n",
+        (
+            "tests/unit/loader/rewriting/test_group_rewrite.py::"
+            "test_files_with_other_rows_than_were_committed_stay",
+        ),
+    ),
+    Mutant(
+        "a rewriting load forgets the messages of the load before",
+        "loader/runs/topic_rewrite.py",
+        "            schema_ids={},\n",
+        '            schema_ids={},\n            audit={**newest.audit, "deltas": []},\n',
+        (
+            "tests/unit/loader/runs/test_rewriting.py::"
+            "test_messages_of_a_load_that_ended_early_are_published_after_a_compaction",
+        ),
+    ),
+    Mutant(
+        "files that another loader has converted meanwhile are a problem",
+        "loader/runs/topic_rewrite.py",
+        "            self._attempt.check()\n",
+        "            pass\n",
+        ("tests/unit/loader/runs/test_rewriting.py::test_another_load_during_the_conversion",),
+    ),
+    Mutant(
+        "rows of a new schema do not wait until older files have its columns",
+        "loader/runs/topic_run.py",
+        "            if self._convert(attempt.schema()):\n",
+        "            if False:\n",
+        (
+            "tests/unit/loader/runs/test_rewriting.py::"
+            "test_files_get_the_columns_of_a_new_schema_before_its_first_row",
+        ),
+    ),
+    Mutant(
+        "an alias is no reason to rewrite",
+        "loader/rewriting/alike.py",
+        " or not known.keys().isdisjoint(each.aliases):\n",
+        ":\n",
+        ("tests/unit/loader/rewriting/test_alike.py::test_a_renamed_field_needs_rewriting",),
     ),
     Mutant(
         "an int is four bytes in files, and a long eight",
@@ -669,7 +745,7 @@ MUTANTS = (
     ),
     Mutant(
         "a commit that failed with its own manifest there is a lost race",
-        "loader/runs/topic_load.py",
+        "loader/runs/attempt.py",
         " or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:",
         ":",
         (

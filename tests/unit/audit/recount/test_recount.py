@@ -23,10 +23,10 @@ from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.evidence.ledger import DATABASE, Ledger
-from skidway.audit.output import FileEntry, open_output
+from skidway.audit.output import FileEntry, StoreFailed, open_output
 from skidway.audit.output.local import LocalOutput
 from skidway.audit.recount import manifests, recount
-from skidway.audit.recount.faults import HOUR_MS, Fault, Kind, Whereabouts
+from skidway.audit.recount.faults import HOUR_MS, Fault, Kind, Whereabouts, by_manifest, by_name
 from skidway.audit.recount.manifests import Committed, ManifestUnreadable
 from skidway.audit.recount.recount import Recounted
 from skidway.audit.reports import recount_report
@@ -71,24 +71,29 @@ class Output:
         there = f"dt=1970-01-01/hour={hour:02}"
         path = f"{folder}/{there}/{name}-{self.loads}-0-{first}.parquet"
         staged = f"_skidway/{TOPIC}/staging/{self.loads}-x/part.parquet"
-        data = _parquet(origins, times, kind)
-        self.put(path if moved else staged, data)
+        self.put(path if moved else staged, _parquet(origins, times, kind))
         claimed = count if said is None else said
         for counts in (self.agent, self.hdfs):
             counts.add(LOGS, np.full(claimed, times[0]), _origins(first, claimed))
-        total = checksum.total(
-            checksum.record_hash(origins.agent, origins.file, origins.first, origins.length)
-        )
-        file = {
-            "kind": kind, "path": path, "staged": staged, "rows": count, "checksum": total,
-            "length": len(data), "crc32c": google_crc32c.value(data),
-        }  # fmt: skip
         counted = {"agent": 7, "bucket": begin}
         self.commit(
-            files=[file],
+            files=[_named(_parquet(origins, times, kind), kind, path, staged)],
             partitions=[{"partition": 0, "first": first, "end": first + count}],
             audit={"bucket_ms": MINUTE, "deltas": [{"counts": [counted]}]},
         )
+        return path
+
+    def rewrite(self, *removed: str, moved: bool = True, deleted: bool = True) -> str:
+        """Makes a committed load that replaces files of one hour by one file with the same rows."""
+        self.loads += 1
+        rows = pa.concat_tables([pq.read_table(self.root / path) for path in removed])
+        path = f"{Path(removed[0]).parent}/rows-{self.loads}-0.parquet"
+        staged = f"_skidway/{TOPIC}/staging/{self.loads}-x/rows.parquet"
+        data = _bytes_of(rows)
+        self.put(path if moved else staged, data)
+        self.commit(files=[_named(data, "rows", path, staged)], removed=removed)
+        for each in removed if deleted else ():
+            (self.root / each).unlink()
         return path
 
     def put(self, path: str, data: bytes) -> None:
@@ -141,9 +146,24 @@ def _parquet(origins: Origins, times: Any, kind: str = "rows") -> bytes:
         columns["_timestamp"] = pa.array(times).cast(pa.timestamp("ms", "UTC"))
     else:
         columns["timestamp_ms"] = pa.array(times)
+    return _bytes_of(pa.table(columns))
+
+
+def _bytes_of(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
-    pq.write_table(pa.table(columns), buffer, compression="none", use_dictionary=False)
+    pq.write_table(table, buffer, compression="none", use_dictionary=False)
     return buffer.getvalue()
+
+
+def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
+    """The file as its manifest names it."""
+    rows = pq.read_table(io.BytesIO(data))
+    origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
+    return {
+        "kind": kind, "path": path, "staged": staged, "rows": len(rows), "length": len(data),
+        "checksum": checksum.total(checksum.record_hash(*origin)),
+        "crc32c": google_crc32c.value(data),
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -495,6 +515,7 @@ class Moving(LocalOutput):
         super().__init__(str(root))
         self.before_files: Callable[[], object] | None = None
         self.before_open: Callable[[], object] | None = None
+        self.before_rows: Callable[[], object] | None = None
 
     def files(self, path: str) -> Iterator[FileEntry]:
         if path == TOPIC and self.before_files is not None:
@@ -504,6 +525,9 @@ class Moving(LocalOutput):
     def open(self, path: str) -> IO[bytes] | None:
         if "staging" in path and self.before_open is not None:
             self.before_open()
+        if path.startswith(TOPIC) and self.before_rows is not None:
+            act, self.before_rows = self.before_rows, None
+            act()
         return super().open(path)
 
 
@@ -546,6 +570,277 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
     moving.before_open = move
     found = output.recount(moving)
     assert (found.faults.kept, found.rows) == ([], 10)
+
+
+@promise("6 recount")
+def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None:
+    """Rows that a load has moved into other files count once, and it is no fault that the removed
+    files are gone."""
+    first, second = output.load(0, 10), output.load(10, 10)
+    again = output.rewrite(first, second)
+    output.load(20, 5)
+    compared = output.compared()
+    assert recount_report.is_good(compared)
+    [row] = recount_report.table(compared)
+    assert (row["loads"], row["files"], row["rows"]) == (4, 2, 25)
+    output.rewrite(again)
+    assert recount_report.is_good(output.compared())
+
+
+def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: Output) -> None:
+    """The rows of a removed file do not count, even if the file is still there and the file that
+    replaces it is gone."""
+    path = output.load(0, 10)
+    (output.root / output.rewrite(path, deleted=False)).unlink()
+    found = output.recount()
+    assert (found.rows, [fault.kind for fault in found.faults.kept]) == (0, [Kind.TWICE, Kind.GONE])
+
+
+def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
+    """If a manifest removes a file that no earlier manifest adds, or that an earlier manifest
+    removed already, the recount names the file and the loads. The load's own file is no earlier
+    one."""
+    path = output.load(0, 10)
+    again = output.rewrite(path)
+    output.loads += 1
+    output.commit(removed=[path])
+    own = output.load(10, 5)
+    manifest = output.root / f"_skidway/{TOPIC}/{output.loads:020}.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"removed": [own]}))
+    found = output.recount()
+    assert {fault.kind for fault in found.faults.kept} == {Kind.REMOVAL}
+    assert [(fault.path, fault.sentence) for fault in found.faults.kept] == [
+        (path, f"load 3 removes {path}, which load 2 has removed already"),
+        (own, f"load 4 removes {own}, which no earlier manifest adds"),
+    ]
+    assert (found.rows, found.files) == (15, 2)
+    assert (output.root / again).exists()
+
+
+def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
+    """A manifest that adds a removed file again is a fault, because any loader may delete the file
+    at any time."""
+    path = output.load(0, 10)
+    [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
+    output.rewrite(path)
+    output.loads += 1
+    output.commit(files=[file])
+    assert the_fault(output.recount()).sentence == f"{path} is named by load 1 and by load 3"
+
+
+@promise("6 recount")
+def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
+    """A removed file in the directory is a fault, because readers of the directory have its rows
+    twice. The fault names the file, the load that removed it, and the place of the rows."""
+    path = output.load(0, 10)
+    output.rewrite(path, deleted=False)
+    found = output.recount()
+    fault = the_fault(found)
+    assert (fault.kind, fault.path, fault.place, found.rows) == (Kind.TWICE, path, PLACE, 10)
+    assert fault.what == (
+        f"load 2 removed {path}, but the file is still there; its rows are there twice for who "
+        "reads the directory"
+    )
+
+
+@promise("6 recount")
+def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
+    """A removed file is no fault while files of the removing load lie where they were staged,
+    because the next load deletes the file. Staged files of another load excuse nothing."""
+    path = output.load(0, 10)
+    output.rewrite(path, moved=False, deleted=False)
+    found = output.recount()
+    assert (found.faults.kept, found.rows) == ([], 10)
+    staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
+    staged.rename(output.root / f"{TOPIC}/{HOUR}/rows-2-0.parquet")
+    output.load(10, 10, moved=False)
+    assert the_fault(output.recount()).path == path
+
+
+def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> None:
+    """A removed file that the listing shows, and that is gone at the next look, is no fault."""
+    path = output.load(0, 10)
+    output.rewrite(path, deleted=False)
+    moving = Moving(output.root)
+    moving.before_rows = (output.root / path).unlink
+    found = output.recount(moving)
+    assert (found.faults.kept, found.rows) == ([], 10)
+
+
+def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
+    """The recount looks first where files were staged, and then for the removed file. So no fault
+    is found if the loader ends the move at any moment between the looks."""
+    path = output.load(0, 10)
+    new = output.root / output.rewrite(path, moved=False, deleted=False)
+    staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
+
+    class Finishing(LocalOutput):
+        def length(self, path_of_staged: str) -> int | None:
+            (output.root / path).unlink(missing_ok=True)
+            if staged.exists():
+                staged.rename(new)
+            return super().length(path_of_staged)
+
+    found = output.recount(Finishing(str(output.root)))
+    assert (found.faults.kept, found.rows) == ([], 10)
+
+
+def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
+    """A removed file that is there is named even if it cannot be opened, with what its name
+    shows."""
+    path = output.load(0, 10)
+    output.rewrite(path, deleted=False)
+
+    def refuse() -> None:
+        raise StoreFailed("refused")
+
+    moving = Moving(output.root)
+    moving.before_rows = refuse
+    fault = the_fault(output.recount(moving))
+    assert (fault.kind, fault.place) == (Kind.TWICE, Whereabouts("1970-01-01T00", partition=0))
+
+
+def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> None:
+    """A copy of a removed file is named as a copy, because its rows are in the file that replaces
+    the original."""
+    path = output.load(0, 10)
+    output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
+    output.rewrite(path)
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path) == (Kind.TWICE, f"{TOPIC}/{HOUR}/copy.parquet")
+
+
+def _everything(found: Recounted, output: Output) -> set[int]:
+    """The buckets in which the rows differ from the counts of any tier."""
+    differences = recount.compare(found, output.evidence(), tuple(Tier))
+    return {each.bucket[0] for each in differences}
+
+
+@promise("6 recount")
+@pytest.mark.parametrize("hook", ["before_files", "before_rows"])
+def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
+    output: Output, hook: str
+) -> None:
+    """If a load removes files that the recount has not read yet, they are no fault, and the recount
+    does not judge their hour, for no agent. It judges the other hours."""
+    paths = [output.load(0, 10), output.load(10, 10)]
+    output.load(20, 10, hour=3, said=11)
+    for counts in (output.agent, output.hdfs):  # a line of another agent, of which there is no row
+        other = Origins(*(np.full(1, value) for value in (8, 3, 0, 10)))
+        counts.add(LOGS, np.full(1, 7 * MINUTE), other)
+    moving = Moving(output.root)
+    setattr(moving, hook, lambda: output.rewrite(*paths))
+    found = output.recount(moving)
+    assert (found.faults.kept, found.loads, found.unjudged) == ([], 3, {0})
+    assert _everything(found, output) == {3 * HOUR_MS + 5 * MINUTE}
+    found = output.recount()
+    assert found.unjudged == set()
+    assert _everything(found, output) == {7 * MINUTE, 3 * HOUR_MS + 5 * MINUTE}
+
+
+def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> None:
+    """If reading fails because a load removes the file meanwhile, the file is no fault, and its
+    hour is left for the next recount."""
+    path = output.load(0, 10)
+
+    def remove() -> None:
+        output.rewrite(path)
+        raise StoreFailed("the file is gone")
+
+    moving = Moving(output.root)
+    moving.before_rows = remove
+    found = output.recount(moving)
+    assert (found.faults.kept, found.unjudged, _everything(found, output)) == ([], {0}, set())
+
+
+def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
+    """A file that somebody deleted is a fault, and its hour is judged, whatever later loads remove
+    meanwhile."""
+    gone, path = output.load(0, 10), output.load(10, 10, hour=2)
+    (output.root / gone).unlink()
+    moving = Moving(output.root)
+    moving.before_rows = lambda: output.rewrite(path)
+    found = output.recount(moving)
+    assert (the_fault(found).kind, the_fault(found).path) == (Kind.GONE, gone)
+    assert found.unjudged == {2 * HOUR_MS}
+    assert _everything(found, output) == {5 * MINUTE}
+
+
+def test_damage_is_named_although_a_later_load_removes_the_file(output: Output) -> None:
+    """If the recount reads other bytes than those that were committed, the file is a fault even if
+    a load removes it meanwhile, because that load may have copied the wrong bytes."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    output.put(path, data.replace(b"line 50", b"line 5O"))
+    moving = Moving(output.root)
+    moving.before_rows = lambda: output.rewrite(path, deleted=False)
+    assert the_fault(output.recount(moving)).kind is Kind.DAMAGED
+
+
+@pytest.mark.parametrize(
+    ("size", "judged", "left"),
+    [
+        (MINUTE, {59 * MINUTE, 120 * MINUTE}, {60 * MINUTE, 119 * MINUTE}),
+        (90 * MINUTE, {180 * MINUTE}, {0, 90 * MINUTE}),
+    ],
+)
+def test_every_bucket_that_overlaps_an_hour_is_left_with_it(
+    size: int, judged: set[int], left: set[int]
+) -> None:
+    """The buckets that overlap an hour which cannot be judged are left for the next recount, and no
+    other bucket, whatever size the buckets have."""
+    counts = Counts(size)
+    for begin in judged | left:
+        counts.add(LOGS, np.full(1, begin), _origins(begin, 1))
+    found = Recounted(Committed(TOPIC, LOGS, PRODUCER))
+    found.sums = {(key, size): sums for key, sums in counts.items()}
+    nothing = Fold([]).evidence()
+    differences = recount.compare(found, nothing, tuple(Tier))
+    assert {each.bucket[0] for each in differences} == judged | left
+    found.leave(f"{TOPIC}/dt=1970-01-01/hour=01/part-1-0-0.parquet")
+    differences = recount.compare(found, nothing, tuple(Tier))
+    assert {each.bucket[0] for each in differences} == judged
+
+
+def test_the_command_leaves_an_hour_whose_files_are_removed_meanwhile(
+    output: Output, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends with 0 if a load removes files while it runs, as it does if a load adds
+    files."""
+    path = output.load(0, 10)
+    store = tmp_path_factory.mktemp("store")
+    ledger = Ledger(store / DATABASE)
+    ledger.take(map(encode, output.messages()))
+    ledger.close()
+    moving = Moving(output.root)
+    moving.before_rows = lambda: output.rewrite(path)
+    monkeypatch.setattr("skidway.audit.commands.recount.open_output", lambda url: moving)
+    assert main(["audit", "recount", "--store", str(store), "--output", str(output.root)]) == 0
+    assert not (output.root / path).exists()
+
+
+def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
+    """If only files of rewritten rows are left of a topic, the topic is recounted, and the missing
+    manifests are named."""
+    path = output.rewrite(output.load(0, 10))
+    shutil.rmtree(output.root / "_skidway")
+    found = output.recount()
+    assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
+    assert found.faults.kept[1].place == PLACE  # the columns show what the name does not
+
+
+def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:
+    """A file of rewritten rows may have rows of several partitions, so neither its name nor its
+    manifest shows a partition or offsets."""
+    path = output.rewrite(output.load(0, 10))
+    hour = Whereabouts("1970-01-01T00")
+    assert by_name(path) == hour
+    manifest = manifests.read(LocalOutput(str(output.root)), TOPIC, 2)
+    assert by_manifest(path, manifest) == hour
+    (output.root / path).unlink()
+    assert the_fault(output.recount()).sentence == (
+        f"{path} is gone, with 10 rows of load 2 (hour 1970-01-01T00)"
+    )
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
@@ -612,7 +907,10 @@ def test_a_missing_manifest_is_named(output: Output) -> None:
 def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
     """A manifest that cannot be understood stops the recount, which must not guess which files
     belong to the output."""
-    for parts in ({"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
+    for parts in (
+        {"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}},
+        {"removed": "path"}, {"removed": [7]}, {"removed": None},
+    ):  # fmt: skip
         output.loads = 1
         output.commit(**parts)
         with pytest.raises(ManifestUnreadable):

@@ -24,9 +24,10 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Planned, Slice
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
-from skidway.loader.runs.topic_load import LostRace, TopicLoad
+from skidway.loader.runs.topic_load import TopicLoad
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.slices.join import PartitionResult

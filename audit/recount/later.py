@@ -1,0 +1,37 @@
+"""The loads that a loader commits while a recount runs.
+
+The recount has read the manifests before, and counts the files that they name. A later load may put
+new files into the directories, and may remove files that the recount has not read yet.
+"""
+
+from __future__ import annotations
+
+from skidway.audit.output import Output
+from skidway.audit.recount import manifests
+from skidway.audit.recount.manifests import NamedFiles
+
+
+class LaterLoads:
+    """The loads of a topic after load `last`, which is the last one that the recount counts. Reads
+    each manifest once, and notes in `named` what the manifest explains."""
+
+    def __init__(self, output: Output, topic: str, named: NamedFiles, last: int) -> None:
+        self._output, self._topic, self._named, self._last = output, topic, named, last
+
+    def read(self) -> None:
+        """Reads the manifests that are there by now. Their files are no surplus files. Raises
+        ManifestUnreadable."""
+        for load in manifests.loads(self._output, self._topic):
+            if load > self._last:
+                manifest = manifests.read(self._output, self._topic, load)
+                for file in manifests.files_of(manifest):
+                    self._named.explain(file.path)
+                self._named.remove_later(manifests.removed_by(manifest))
+                self._last = load
+
+    def removes(self, path: str) -> bool:
+        """Whether one of these loads removes a file. Ask this after the file was not found: the
+        manifest of the load is there before the file is deleted."""
+        if not self._named.is_removed_later(path):
+            self.read()
+        return self._named.is_removed_later(path)

@@ -1,0 +1,73 @@
+"""Whether plain Spark reads rows of one schema in the columns of another: by names, as they are.
+
+If it does not, the files of the older schema must be rewritten before the first row of the newer
+schema is added (docs/adr/0019-columns-that-stay-readable.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from skidway.loader.reading.column_types import column_type
+from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
+from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, unwrapped
+
+_PROMOTIONS: Final = {("int", "long"), ("float", "double")}
+"""Promotions after which a column has the same type."""
+
+
+def are_alike(old: str, new: str) -> bool:
+    """Whether the rows of the old schema, read in the columns of the new one, have the values that
+    Avro's resolution gives; null stands for the default of a field that the old schema lacks."""
+    written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
+    return _same_fields(written, read)
+
+
+def _alike(old: AvroType, new: AvroType) -> bool:
+    old, new = unwrapped(old)[0], unwrapped(new)[0]
+    if isinstance(old, Record) and isinstance(new, Record):
+        # Spark reads a struct as null if the file has none of its fields.
+        return _shares_a_field(old, new) and _same_fields(old, new)
+    if isinstance(old, Array) and isinstance(new, Array):
+        return _alike(old.items, new.items)
+    if isinstance(old, Map) and isinstance(new, Map):
+        return _alike(old.values, new.values)
+    if isinstance(old, Union) and isinstance(new, Union):
+        return _same_members(old, new)
+    is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
+    return is_same and bool(_file_type(old) == _file_type(new))
+
+
+def _same_fields(old: Record, new: Record) -> bool:
+    """Whether each field of the new record has the name and the type of the old field from which
+    its values come."""
+    known = {each.name: each for each in old.fields}
+    spelled = {name.lower() for name in known}  # Spark does not tell upper from lower case
+    for each in new.fields:
+        if each.name in known:
+            if not _alike(known[each.name].type, each.type):
+                return False
+        elif each.name.lower() in spelled or not known.keys().isdisjoint(each.aliases):
+            return False
+    return True
+
+
+def _shares_a_field(old: Record, new: Record) -> bool:
+    names = {each.name for each in old.fields}
+    return any(each.name in names for each in new.fields) or not (old.fields or new.fields)
+
+
+def _same_members(old: Union, new: Union) -> bool:
+    """Whether the old members come first among the new members, in the same order: a member's
+    column is named by its place."""
+    before, after = ([union.branches[at] for at in branches_of(union)] for union in (old, new))
+    is_longer = len(after) >= len(before)
+    return is_longer and all(map(_alike, before, after))
+
+
+def _file_type(avro: AvroType) -> pa.DataType:
+    found = column_type(arrow_type(avro))
+    return found.value_type if types.is_dictionary(found) else found

@@ -1,0 +1,145 @@
+"""The work of one task: reads the files of a group, and writes one file in their place.
+
+The group stays as it is, and the result says why, if one of its files is gone, has other bytes than
+those that were committed, or has rows that do not fit the newest schema.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import google_crc32c
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skidway.audit.counts import checksum
+from skidway.errors import SkidwayError
+from skidway.loader.reading.projection import NotProjectable
+from skidway.loader.rewriting.groups import Group
+from skidway.loader.rewriting.rewriter import Rewriter, RowsRefused
+from skidway.loader.state import layout
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import ROWS, DataFile
+from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, ParquetFileWriter
+from skidway.loader.store import Store
+
+BUFFER_BYTES: Final = 64 << 20
+"""Rows are collected up to this size before they are written as one row group."""
+
+
+class FileRefused(SkidwayError):
+    """A file cannot be rewritten; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteJob:
+    """What all groups of one load have in common. reader: the schema of the new files; None if
+    files keep their columns. texts: the schemas of the old files, by id, if `reader` is given."""
+
+    load: LoadId
+    compression: str
+    reader: str | None = None
+    texts: Mapping[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The result of a task. made: the new file; None if the group stays as it is, because of
+    `kept`."""
+
+    group: Group
+    made: DataFile | None
+    kept: str = ""
+
+
+class GroupRewrite:
+    """One attempt at one group. Used once. number: the group's number within the load."""
+
+    def __init__(
+        self, job: RewriteJob, group: Group, number: int, store: Store, attempt: int
+    ) -> None:
+        self._job, self._group, self._number = job, group, number
+        self._store = store
+        self._staged = f"{job.load.staging}/rows-{number}-{attempt}.parquet"
+
+    def run(self) -> Rewritten:
+        """Writes the new file into the staging directory. Raises StoreFailed."""
+        try:
+            return Rewritten(self._group, self._written())
+        except FileRefused as error:
+            return Rewritten(self._group, None, str(error))
+
+    def _written(self) -> DataFile:
+        job, group = self._job, self._group
+        tables = self._tables()
+        first = next(tables)
+        writer = ParquetFileWriter(self._store, first.schema, self._staged, job.compression)
+        try:
+            for table in chain([first], tables):
+                writer.write(table)
+        except FileRefused:
+            writer.abandon()
+            raise
+        path = layout.rewritten(group.folder, job.load.number, self._number)
+        made = writer.close(ROWS, path)
+        files = [each.file for each in group.files]
+        total = checksum.signed(sum(each.checksum for each in files))
+        if (made.rows, made.checksum) != (sum(each.rows for each in files), total):
+            raise FileRefused(f"the files of {group.folder} have other rows than were committed")
+        return made
+
+    def _tables(self) -> Iterator[pa.Table]:
+        """The rows of all files, in tables of about the size of a row group."""
+        waiting: list[pa.Table] = []
+        rows = size = 0
+        for table in self._small_tables():
+            waiting.append(table)
+            rows, size = rows + table.num_rows, size + table.nbytes
+            if rows >= ROW_GROUP_ROWS or size >= BUFFER_BYTES:
+                yield pa.concat_tables(waiting)
+                waiting, rows, size = [], 0, 0
+        if waiting:
+            yield pa.concat_tables(waiting)
+
+    def _small_tables(self) -> Iterator[pa.Table]:
+        """The row groups of all files, in the new columns."""
+        rewriter = self._rewriter()
+        schema = None
+        for each in self._group.files:
+            path = each.file.path
+            try:
+                for table in self._row_groups(each.file):
+                    made = table if rewriter is None else rewriter.rewritten(table)
+                    schema = schema or made.schema
+                    if made.schema != schema:
+                        raise FileRefused(f"{path} has other columns than other files of its hour")
+                    yield made
+            except (RowsRefused, pa.ArrowException) as error:
+                raise FileRefused(f"{path}: {error}") from error
+
+    def _row_groups(self, file: DataFile) -> Iterator[pa.Table]:
+        """The row groups of a file, if it has the bytes that were committed."""
+        data = self._store.read(file.path)
+        if data is None:
+            raise FileRefused(f"{file.path} is gone")
+        if (len(data), google_crc32c.value(data)) != (file.length, file.crc32c):
+            raise FileRefused(f"{file.path} has other bytes than those that were committed")
+        parquet = pq.ParquetFile(io.BytesIO(data))
+        for number in range(parquet.num_row_groups):
+            yield parquet.read_row_group(number)
+
+    def _rewriter(self) -> Rewriter | None:
+        job, file = self._job, self._group.files[0]
+        if job.reader is None:
+            return None
+        text = (job.texts or {}).get(file.schema.id) if file.schema else None
+        if text is None:
+            raise FileRefused(f"the registry does not have the schema of {file.file.path}")
+        try:
+            return Rewriter(text, job.reader)
+        except NotProjectable as error:
+            raise FileRefused(f"{file.file.path}: {error}") from error

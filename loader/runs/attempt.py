@@ -1,0 +1,96 @@
+"""One attempt at one load number of a topic: its staging directory, and its commit.
+
+If another loader commits the same number first, everything that the attempt staged is thrown away,
+and the caller begins anew after the other loader's manifest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+from uuid import uuid4
+
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.loader.spark.runner import Interrupted
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import Store
+
+T = TypeVar("T")
+
+
+class LostRace(SkidwayError):
+    """Another loader has already committed a load with the number of this attempt."""
+
+
+class Attempt:
+    """Owns the staging directory of one attempt."""
+
+    def __init__(self, store: Store, clock: Clock, topic: str, newest: Manifest | None) -> None:
+        self._store, self._clock = store, clock
+        self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
+
+    def make(self, work: Callable[[], T]) -> T:
+        """Claims the staging directory, and does the work that stages files. If the work fails, the
+        staging directory is deleted. Raises LostRace if another loader committed the number
+        meanwhile, and otherwise the error of the work."""
+        try:
+            self._claim()
+            return work()
+        except Interrupted:
+            self.discard()
+            raise
+        except SkidwayError as error:
+            self.discard()
+            if self._store.length(self._manifest) is not None:
+                raise self._lost() from error  # the other loader may have deleted our staging files
+            raise
+
+    def check(self) -> None:
+        """Raises LostRace if another loader has already committed the number."""
+        if self._store.length(self._manifest) is not None:
+            raise self._lost()
+
+    def discard(self) -> None:
+        """Deletes the staging directory of a load that is not committed and never will be."""
+        # A failed deletion raises nothing, because the caller raises the error that ended the load.
+        with contextlib.suppress(SkidwayError):
+            self._store.delete(self.load.staging)
+
+    def commit(self, manifest: Manifest) -> None:
+        """Commits staged files. Raises LostRace if another loader has committed this load number,
+        and StoreFailed if the store fails during the commit. After StoreFailed nothing is deleted,
+        because the manifest may already exist."""
+        try:
+            mine = operations.run(commit.commit(manifest), self._store)
+        except SkidwayError as error:
+            data = self._store.read(manifest.path)
+            if data is None or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:
+                raise
+            raise self._lost() from error
+        if not mine:
+            raise self._lost()
+
+    @property
+    def _manifest(self) -> str:
+        return layout.manifest(self.load.topic, self.load.number)
+
+    def _claim(self) -> None:
+        """Writes into the staging directory a file that names the process of this attempt. If the
+        output cannot be written, the load fails here, before Spark starts."""
+        now = datetime.fromtimestamp(self._clock.time_ms() / 1000, UTC)
+        text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
+        writer = self._store.create(f"{self.load.staging}/owner")
+        writer.write(text.encode())
+        writer.close()
+
+    def _lost(self) -> LostRace:
+        return LostRace(
+            f"another loader committed load {self.load.number} of {self.load.topic} meanwhile"
+        )

@@ -1,0 +1,26 @@
+"""Stages the file with the columns of the rows, which lies beside them (state/layout.columns)."""
+
+from __future__ import annotations
+
+from skidway.loader.reading.column_types import directory_schema
+from skidway.loader.reading.columns import RESERVED, file_schema
+from skidway.loader.reading.decoder import check_reader
+from skidway.loader.state import layout
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import ColumnsFile
+from skidway.loader.state.parquet_file import columns_file
+from skidway.loader.store import Store
+
+
+def stage_columns(store: Store, load: LoadId, schema: str) -> ColumnsFile | None:
+    """Stages the file, unless the output has the same file already. schema: the text of the schema
+    that the load's rows follow."""
+    path = layout.columns(load.topic)
+    data = columns_file(directory_schema(file_schema(check_reader(schema, RESERVED))))
+    if store.read(path) == data:
+        return None
+    staged = f"{load.staging}/columns.parquet"
+    writer = store.create(staged)
+    writer.write(data)
+    writer.close()
+    return ColumnsFile(path, staged)

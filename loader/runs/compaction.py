@@ -1,0 +1,165 @@
+"""`load compact`: puts the small files of each hour together. Needs the output, but no broker.
+
+One load compacts the files of one schema, up to `max.offsets.per.load` rows. If another loader
+commits meanwhile, the attempt is thrown away and made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from skidway import log
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.loader.planning import topics
+from skidway.loader.rewriting.groups import Group, to_compact
+from skidway.loader.runs.attempt import LostRace
+from skidway.loader.runs.outcome import gravest
+from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.live import LiveFile, live
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import Store, open_store
+
+RACES_MAX: Final = 5
+"""How many attempts at one topic may be lost to other loaders before its rest is left."""
+
+_log = log.get(__name__)
+
+
+@dataclass(slots=True)
+class Compacted:
+    """What became of the files of a topic. hours: those in which files were put together."""
+
+    topic: str
+    loads: list[int] = field(default_factory=list)
+    hours: set[str] = field(default_factory=set)
+    files_before: int = 0
+    files_after: int = 0
+    rows: int = 0
+    problems: list[SkidwayError] = field(default_factory=list)
+
+    def add(self, manifest: Manifest) -> None:
+        """Adds what one load did."""
+        self.loads.append(manifest.number)
+        self.hours |= {layout.hour_of(file.path) for file in manifest.files}
+        self.files_before += len(manifest.removed)
+        self.files_after += len(manifest.files)
+        self.rows += sum(file.rows for file in manifest.files)
+
+    def document(self) -> dict[str, Any]:
+        """The fields of one topic for `--json`."""
+        return {
+            "topic": self.topic,
+            "loads": self.loads,
+            "hours": len(self.hours),
+            "files_before": self.files_before,
+            "files_after": self.files_after,
+            "rows": self.rows,
+            "problems": [str(each) for each in self.problems],
+        }
+
+
+class Compaction:
+    """Compacts topics of one output. hours: says whether an hour's directory is compacted."""
+
+    def __init__(
+        self,
+        settings: LoaderSettings,
+        store: Store,
+        spark: SparkRunner,
+        clock: Clock,
+        hours: Callable[[str], bool],
+    ) -> None:
+        self._settings, self._store, self._spark = settings, store, spark
+        self._clock, self._hours = clock, hours
+
+    def run(self, topic: str, progress: Progress) -> Compacted:
+        """Compacts one topic. An error of the topic goes into the result."""
+        result, races, tried = Compacted(topic), 0, set[str]()
+        try:
+            while races < RACES_MAX:
+                newest = operations.run(commit.begin(topic), self._store)
+                rewrite = None if newest is None else self._next(newest, tried)
+                if newest is None or rewrite is None:
+                    return result
+                attempt = TopicRewrite(self._store, self._spark, self._clock, newest)
+                try:
+                    manifest, kept = attempt.run(rewrite, progress)
+                except LostRace as lost:
+                    _log.warning("race_lost", topic=topic, reason=str(lost))
+                    races += 1
+                    continue
+                result.problems += kept
+                tried |= {file.file.path for group in rewrite.groups for file in group.files}
+                if manifest is not None:
+                    result.add(manifest)
+                    tried |= {file.path for file in manifest.files}
+            raise LostRace(f"{topic}: other loaders were faster {RACES_MAX} times; try again later")
+        except Interrupted:
+            raise
+        except SkidwayError as error:
+            result.problems.append(error)
+            return result
+
+    def _next(self, newest: Manifest, tried: set[str]) -> Rewrite | None:
+        """The files that the next load puts together; None if there are none left. tried: files
+        that an earlier load of this run was to put together, or has made."""
+        found = operations.run(live(newest), self._store)
+        files = [
+            each
+            for path, each in found.items()
+            if self._hours(layout.hour_of(path)) and path not in tried
+        ]
+        groups = to_compact(files, self._settings.compact_target_bytes)
+        if not groups:
+            return None
+        schema = groups[0].files[0].schema
+        same = (group for group in groups if group.files[0].schema == schema)
+        chosen = list(_limited(same, self._settings.max_offsets_per_load))
+        return Rewrite(chosen, self._settings.compression, schema)
+
+
+def compact(
+    settings: LoaderSettings,
+    clock: Clock,
+    hours: Callable[[str], bool],
+    *,
+    interrupted: Callable[[], bool],
+    progress: Callable[[str], Progress],
+) -> list[Compacted]:
+    """Compacts every topic of the output that the settings choose."""
+    store = open_store(settings.output)
+    chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
+    with SparkRunner(settings, interrupted) as spark:
+        compaction = Compaction(settings, store, spark, clock, hours)
+        done = [compaction.run(topic, progress(topic)) for topic in chosen]
+    return done + [_not_there(topic) for topic in missing]
+
+
+def exit_code(results: Iterable[Compacted]) -> int:
+    """0 if no topic has a problem; else the exit status of the gravest problem."""
+    return gravest(problem.exit_code for each in results for problem in each.problems)
+
+
+def _not_there(topic: str) -> Compacted:
+    problem = SkidwayError(f"the output has no rows of the topic {topic}")
+    return Compacted(topic, problems=[problem])
+
+
+def _limited(groups: Iterable[Group], rows_max: int) -> Iterator[Group]:
+    """The first groups, up to a number of rows; at least one group."""
+    rows = 0
+    for group in groups:
+        if rows and rows + _rows(group.files) > rows_max:
+            return
+        rows += _rows(group.files)
+        yield group
+
+
+def _rows(files: Iterable[LiveFile]) -> int:
+    return sum(each.file.rows for each in files)

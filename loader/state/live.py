@@ -1,0 +1,37 @@
+"""The files of an output: those that a manifest adds and no later manifest removes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from skidway.loader.state import commit
+from skidway.loader.state.manifest import ROWS, DataFile, Manifest, SchemaChoice
+from skidway.loader.state.operations import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A file of the output, the load that added it, and the schema that its columns follow."""
+
+    file: DataFile
+    load: int
+    schema: SchemaChoice | None
+
+
+def live(
+    newest: Manifest, kinds: Collection[str] = (ROWS,), since: int = 1
+) -> Steps[Mapping[str, LiveFile]]:
+    """The files of these kinds, by path, as the newest manifest's load left them. since: only files
+    that this load or a later load added. Raises StateRefused if a manifest is missing."""
+    found: dict[str, LiveFile] = {}
+    for number in range(since, newest.number + 1):
+        manifest = newest
+        if number < newest.number:
+            manifest = yield from commit.read(newest.topic, number)
+        for path in manifest.removed:
+            found.pop(path, None)
+        for file in manifest.files:
+            if file.kind in kinds:
+                found[file.path] = LiveFile(file, number, manifest.schema)
+    return found

@@ -1,0 +1,229 @@
+"""Loads that rewrite files, with real Spark: compaction, and the columns of a new schema."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.audit.output import open_output
+from skidway.audit.recount import manifests, recount
+from skidway.kafka.client import Client
+from skidway.kafka.columns import Origins
+from skidway.loader.store import open_store
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.codec import Codec
+from skidway.schemas.wire import add_prefix
+from support.hdfs import Hdfs
+from support.processes import eventually
+from support.promises import promise
+from tests.crash.loader.conftest import (
+    AGENT,
+    LENGTH,
+    START_MS,
+    Cluster,
+    Loading,
+    SharedSpark,
+    identities,
+    lines,
+)
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+
+def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": avro, **more}
+
+
+def record(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": "Log", "fields": list(fields)}
+
+
+def place(name: str, **more: Any) -> dict[str, Any]:
+    inner = {"type": "record", "name": "Place", "fields": [field(name, "string", **more)]}
+    return field("place", inner)
+
+
+VERSIONS = [
+    (
+        record(field("line", "string"), field("size", "int"), field("host", "string"),
+               field("took", "long"), place("room")),
+        {"line": "a", "size": 3, "host": "web1", "took": 7, "place": {"room": "r"}},
+    ),
+    (
+        record(field("line", "string"), field("size", "double"),
+               field("server", "string", aliases=["host"]), field("took", ["string", "long"]),
+               place("hall", aliases=["room"])),
+        {"line": "b", "size": 0.5, "server": "web2", "took": "7 s", "place": {"hall": "h"}},
+    ),
+    (
+        record(field("line", "string"), field("size", "double"), field("server", "string"),
+               field("took", ["long", "boolean", "string"]), place("hall"),
+               field("user", ["null", "string"], default=None)),
+        {"line": "c", "size": 1.5, "server": "web3", "took": True, "place": {"hall": "h"},
+         "user": "u"},
+    ),
+]  # fmt: skip
+"""Schemas, each a change of the one before that the registry accepts and that needs rewriting, and
+a row of each."""
+
+TOOK = [
+    {"member0": None, "member1": 7},
+    {"member0": "7 s", "member1": None},
+    {"member0": 7, "member1": None, "member2": None},
+    {"member0": None, "member1": None, "member2": "7 s"},
+    {"member0": None, "member1": True, "member2": None},
+]
+
+
+def send(cluster: Cluster, topic: str, number: int) -> None:
+    """Registers version `number`, and sends one line of it."""
+    schema, row = VERSIONS[number]
+    codec = Codec(json.dumps(schema))
+    schema_id = RegistryClient(cluster.registry).register(f"{topic}-value", json.dumps(schema))
+    columns = [_column(row[each.name], each.type) for each in codec.arrow_schema]
+    batch = pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema)
+    one = np.ones(1, np.int64)
+    origins = Origins(one * AGENT, one, one * number * LENGTH, one * LENGTH)
+    with Client(cluster.broker) as client:
+        values = add_prefix(schema_id, codec.encode(batch))
+        cluster.publish(client, topic, 0, values, origins, np.full(1, START_MS, np.int64))
+
+
+def _column(value: Any, arrow: pa.DataType) -> pa.Array:
+    """One value; a member of a union becomes a struct in which only its own column is set."""
+    if pa.types.is_struct(arrow) and not isinstance(value, dict):
+        fits = [each for each in arrow if _is_of(value, each.type)]
+        value = {fits[0].name: value}
+    return pa.array([value], arrow)
+
+
+def _is_of(value: Any, arrow: pa.DataType) -> bool:
+    kinds = {bool: pa.types.is_boolean, int: pa.types.is_integer, str: pa.types.is_string}
+    return bool(kinds[type(value)](arrow))
+
+
+def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
+    session = loading.spark._session
+    session.catalog.clearCache()
+    rows = session.read.parquet(str(folder)).orderBy("_kafka_offset").collect()
+    return [row.asDict(recursive=True) for row in rows]
+
+
+@promise("5 columns")
+def test_spark_reads_all_rows_after_any_change(
+    cluster: Cluster, spark: SharedSpark, tmp_path: Path
+) -> None:
+    """After a number became a double, fields were renamed with aliases, and a type became one of
+    several in a union, plain Spark reads the rows of all versions from the directory alone, with
+    the values that they had."""
+    topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
+    cluster.announce(topic, 1)
+    loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    folder = tmp_path / "out" / topic
+    send(cluster, topic, 0)
+    assert loading.loaded()["rows"] == 1
+    send(cluster, topic, 1)
+    (first,) = loading.loaded()["topics"]
+    assert first["loads"] == [2, 3]
+    found = spark_rows(loading, folder)
+    assert [row["size"] for row in found] == [3.0, 0.5]
+    assert [row["server"] for row in found] == ["web1", "web2"]
+    assert [row["took"] for row in found] == TOOK[:2]
+    assert [row["place"] for row in found] == [{"hall": "r"}, {"hall": "h"}]
+    send(cluster, topic, 2)
+    assert loading.loaded()["rows"] == 1
+    found = spark_rows(loading, folder)
+    assert [row["took"] for row in found] == TOOK[2:]
+    assert [row["user"] for row in found] == [None, None, "u"]
+    assert [row["server"] for row in found] == ["web1", "web2", "web3"]
+    assert is_whole(loading.output, 3)
+
+
+def compacted(loading: Loading) -> dict[str, Any]:
+    """Compacts all hours; returns what became of the topic."""
+    arguments = [*loading.arguments(verb="compact"), "--until", "0s"]
+    done = loading.spark.run(arguments)
+    assert done.returncode == 0, done.stderr[-4000:]
+    (topic,) = json.loads(done.stdout)["topics"]
+    return dict(topic)
+
+
+def is_whole(output: str, rows: int) -> bool:
+    """Whether a recount finds these rows and no fault."""
+    opened = open_output(output)
+    (topic,) = recount.topics(opened)
+    found = recount.recount(opened, manifests.head(opened, topic))
+    assert [each.sentence for each in found.faults.kept] == []
+    return found.rows == rows
+
+
+def fill(loading: Loading, first: int, count: int) -> None:
+    """Sends lines of both files, each to its own partition."""
+    for partition in (0, 1):
+        loading.cluster.send(loading.topic, partition, first, count)
+
+
+@promise("5 removed")
+def test_a_compaction_changes_no_row(loading: Loading) -> None:
+    """A compaction puts the small files of each hour together. Every row exists once for a reader
+    of the directories, the recount finds no fault, and loads go on."""
+    for at in range(4):
+        fill(loading, 1000 * at, 1000)
+        loading.loaded()
+    before = loading.rows()
+    done = compacted(loading)
+    assert (done["rows"], done["problems"]) == (8000, [])
+    assert done["files_after"] < done["files_before"]
+    assert loading.rows() == before
+    assert is_whole(loading.output, 8000)
+    fill(loading, 3500, 1000)
+    summary = loading.loaded()
+    assert (summary["rows"], summary["repeats"]) == (1000, 1000)
+    assert identities(loading.rows()) == lines(4500)
+    assert compacted(loading)["files_before"] >= 2
+    assert identities(loading.rows()) == lines(4500)
+
+
+@promise("5 removed")
+@pytest.mark.parametrize("moment", ["staging/*/rows-*", "00000000000000000004.json"])
+def test_a_compaction_killed_and_begun_again(loading: Loading, moment: str) -> None:
+    """If a compaction is killed while its tasks write, or right after its commit, every row exists
+    once after the next load."""
+    for at in range(3):
+        fill(loading, 1000 * at, 1000)
+        loading.loaded()
+    program = loading.start_verb("compact", "--until", "0s")
+    eventually(lambda: loading.state(moment) or not program.running)
+    program.kill()
+    fill(loading, 3000, 100)
+    loading.loaded()
+    assert identities(loading.rows()) == lines(3100)
+    assert is_whole(loading.output, 6200)
+    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
+    assert sum(count.count for each in deltas for count in each.counts) == 6200
+
+
+@promise("5 removed")
+def test_a_compaction_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
+    """On a real HDFS, a compaction changes no row, and the recount finds no fault."""
+    output = f"{hdfs.url}/compacted"
+    on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
+    for at in range(3):
+        fill(on_hdfs, 500 * at, 500)
+        on_hdfs.loaded()
+    assert compacted(on_hdfs)["rows"] == 3000
+    store = open_store(output)
+    rows = [
+        row
+        for entry in store.files(loading.topic)
+        for row in pq.read_table(io.BytesIO(store.read(entry.path) or b"")).to_pylist()
+    ]
+    assert identities(rows) == lines(1500)
+    assert is_whole(output, 3000)

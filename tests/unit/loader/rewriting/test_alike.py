@@ -1,0 +1,99 @@
+"""Whether rows of one schema can lie beside rows of another, for plain Spark."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from skidway.loader.rewriting.alike import are_alike
+
+NAME = {"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"}]}
+LARGER = {
+    "type": "record",
+    "name": "N",
+    "fields": [{"name": "x", "type": "long"}, {"name": "y", "type": "int", "default": 0}],
+}
+OTHER = {
+    "type": "record", "name": "N", "fields": [{"name": "y", "type": "int", "default": 0}],
+}  # fmt: skip
+EMPTY = {"type": "record", "name": "N", "fields": []}
+SMALL_ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+
+
+def decimal(precision: int) -> dict[str, Any]:
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision}
+
+
+def schema(*fields: Any) -> str:
+    """A schema with a field for each type, or with the fields that are given."""
+    made = [
+        each if "name" in each and "fields" not in each and "symbols" not in each
+        else {"name": f"f{at}", "type": each}
+        for at, each in enumerate(fields)
+    ]  # fmt: skip
+    return json.dumps({"type": "record", "name": "R", "fields": made})
+
+
+ALIKE = [
+    ("int", "long"),
+    ("float", "double"),
+    ("int", ["null", "int"]),
+    (SMALL_ENUM, ENUM),
+    (NAME, LARGER),
+    (["null", NAME], LARGER),
+    ({"type": "array", "items": NAME}, {"type": "array", "items": LARGER}),
+    ({"type": "map", "values": "int"}, {"type": "map", "values": "long"}),
+    (["int", "string"], ["long", "string"]),
+    (["int", "string"], ["int", "string", "boolean"]),
+    (["null", "int", "string"], ["int", "null", "string"]),
+    (EMPTY, EMPTY),
+]
+NOT_ALIKE = [
+    ("int", "double"),
+    ("long", "float"),
+    ("string", "bytes"),
+    ("bytes", "string"),
+    ("int", ["int", "string"]),
+    (["int", "string"], "string"),
+    (["int", "string"], ["string", "int"]),
+    ([SMALL_ENUM, "string"], ["string", ENUM]),
+    (["int", "long"], ["long", "int"]),
+    (decimal(9), decimal(12)),
+    (decimal(38), decimal(39)),
+    ({"type": "array", "items": "int"}, {"type": "array", "items": "double"}),
+    ({"type": "array", "items": "int"}, {"type": "map", "values": "int"}),
+    (NAME, OTHER),
+    (EMPTY, NAME),
+    (NAME, "string"),
+    ({"type": "int", "logicalType": "date"}, "int"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), ALIKE)
+def test_alike(old: Any, new: Any) -> None:
+    """Files stay as they are if plain Spark reads the right values from them in the new columns."""
+    assert are_alike(schema(old), schema(new))
+
+
+@pytest.mark.parametrize(("old", "new"), NOT_ALIKE)
+def test_not_alike(old: Any, new: Any) -> None:
+    """Files are rewritten if plain Spark would refuse the directory or show other values."""
+    assert not are_alike(schema(old), schema(new))
+
+
+def test_new_and_dropped_fields_need_no_rewriting() -> None:
+    """A field that only one of two schemas has makes no difference, unless it was renamed."""
+    first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
+    assert are_alike(schema(first), schema(first, second))
+    assert are_alike(schema(first, second), schema(first))
+
+
+@pytest.mark.parametrize("change", [{"name": "b", "aliases": ["a"]}, {"name": "A"}])
+def test_a_renamed_field_needs_rewriting(change: dict[str, Any]) -> None:
+    """A field that was renamed with an alias has its old values under the old name. If only the
+    case of a name differs, plain Spark would take one field for the other."""
+    old = {"name": "a", "type": "int"}
+    assert not are_alike(schema(old), schema({"type": "int", "default": 0, **change}))

@@ -1,0 +1,169 @@
+"""One group of files becomes one file with the same records, or stays as it is."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.audit.counts import checksum
+from skidway.kafka.columns import Origins
+from skidway.loader.reading.column_types import column_schema, converted
+from skidway.loader.reading.columns import PLACE, Records, file_schema, own_columns
+from skidway.loader.rewriting import group_rewrite
+from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rewritten
+from skidway.loader.rewriting.groups import Group
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.live import LiveFile
+from skidway.loader.state.manifest import ROWS, SchemaChoice
+from skidway.loader.state.parquet_file import write_table
+from skidway.schemas.codec import Codec
+from support.memory_store import MemoryStore
+
+FOLDER = "t/dt=2026-01-01/hour=00"
+LOAD = LoadId("t", 9, "a" * 32)
+
+
+def schema(*fields: dict[str, Any]) -> str:
+    return json.dumps({"type": "record", "name": "R", "fields": list(fields)})
+
+
+INT = schema({"name": "a", "type": "int"})
+DOUBLE = schema({"name": "b", "aliases": ["a"], "type": "double"})
+CHOICE = schema({"name": "a", "type": ["string", "long"]})
+
+
+class Folder:
+    """A directory with files of rows."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.files: list[LiveFile] = []
+
+    def add(self, values: list[Any], text: str = INT, schema_id: int = 1) -> LiveFile:
+        """Adds a file of a load, with the field `a` of each row; all rows of all files have
+        different origins."""
+        load, count = len(self.files) + 1, len(values)
+        codec = Codec(text).arrow_schema
+        columns = column_schema(codec)
+        offsets = np.arange(count) + 1000 * load
+        origins = Origins(np.full(count, 7), np.full(count, 1), offsets * 10, np.full(count, 10))
+        records = Records(0, offsets, np.full(count, 5), origins)
+        places = pa.array(["x"] * count).cast(PLACE)
+        made = converted(pa.array(values, codec.field(0).type), columns.field(0).type)
+        table = pa.table([made, *own_columns(records, places, places)], file_schema(columns))
+        path = f"{FOLDER}/part-{load}-0-0.parquet"
+        file = replace(write_table(self.store, table, ROWS, path, path), staged="")
+        self.files.append(LiveFile(file, load, SchemaChoice("s", schema_id, schema_id)))
+        return self.files[-1]
+
+    def rewritten(self, reader: str | None = None, **texts: str) -> Rewritten:
+        job = RewriteJob(LOAD, "zstd", reader, {int(at[1:]): text for at, text in texts.items()})
+        return GroupRewrite(job, Group(FOLDER, tuple(self.files)), 3, self.store, 0).run()
+
+    def rows(self, result: Rewritten) -> list[dict[str, Any]]:
+        assert result.made is not None, result.kept
+        data = self.store.read(result.made.staged)
+        assert data is not None
+        return list(pq.read_table(io.BytesIO(data)).to_pylist())
+
+
+@pytest.fixture
+def folder() -> Folder:
+    return Folder()
+
+
+def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
+    """The new file has the rows of all files, in their order, and the sum of their checksums."""
+    folder.add([1, 2])
+    folder.add([3])
+    result = folder.rewritten()
+    rows = folder.rows(result)
+    assert [(row["a"], row["_kafka_offset"]) for row in rows] == [(1, 1000), (2, 1001), (3, 2000)]
+    assert {row["_host"] for row in rows} == {"x"}
+    made, files = result.made, [each.file for each in folder.files]
+    assert made is not None
+    assert (made.path, made.rows) == (f"{FOLDER}/rows-9-3.parquet", 3)
+    assert made.checksum == checksum.signed(sum(each.checksum for each in files))
+    before = pq.read_schema(io.BytesIO(folder.store.read(files[0].path) or b""))
+    assert pq.read_schema(io.BytesIO(folder.store.read(made.staged) or b"")) == before
+
+
+def test_memory_is_bounded_by_row_groups(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are written as soon as there are enough for a row group, so that a task never holds all
+    rows of its group."""
+    monkeypatch.setattr(group_rewrite, "ROW_GROUP_ROWS", 2)
+    for values in ([1], [2], [3], [4], [5]):
+        folder.add(values)
+    result = folder.rewritten()
+    assert [row["a"] for row in folder.rows(result)] == [1, 2, 3, 4, 5]
+    assert result.made is not None
+    data = folder.store.read(result.made.staged)
+    assert pq.ParquetFile(io.BytesIO(data or b"")).num_row_groups == 3
+
+
+def test_rows_of_an_older_schema_get_the_newest_columns(folder: Folder) -> None:
+    """Renamed fields keep their values, and numbers become the newest type."""
+    folder.add([1, 2])
+    result = folder.rewritten(DOUBLE, _1=INT)
+    assert [(row["b"], row["_offset"]) for row in folder.rows(result)] == [
+        (1.0, 10000), (2.0, 10010),
+    ]  # fmt: skip
+
+
+def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
+    """After a type became a union of several types, old values lie in the column of their type."""
+    folder.add([5])
+    result = folder.rewritten(CHOICE, _1=INT)
+    assert [row["a"] for row in folder.rows(result)] == [{"member0": None, "member1": 5}]
+
+
+def test_a_damaged_file_stays(folder: Folder) -> None:
+    """A group with a damaged file stays as it is, because a rewritten file would hide the
+    damage."""
+    folder.add([1])
+    path = folder.add([2]).file.path
+    data = bytearray(folder.store.read(path) or b"")
+    data[-20] ^= 1
+    folder.store.put(path, bytes(data))
+    result = folder.rewritten()
+    assert (result.made, result.kept) == (
+        None, f"{path} has other bytes than those that were committed",
+    )  # fmt: skip
+
+
+def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
+    """If a file of a group is gone, the group stays as it is, and the file is named."""
+    path = folder.add([1]).file.path
+    folder.store.delete(path)
+    assert folder.rewritten().kept == f"{path} is gone"
+
+
+def test_rows_that_do_not_fit_stay(folder: Folder) -> None:
+    """If a row does not fit the newest schema, its group stays as it is, and no row is lost."""
+    path = folder.add([None, 1], schema({"name": "a", "type": ["null", "int"]})).file.path
+    texts = {"_1": schema({"name": "a", "type": ["null", "int"]})}
+    assert folder.rewritten(DOUBLE, **texts).kept.startswith(f"{path}: 1 of its rows")
+
+
+def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
+    """A file whose schema is not known stays as it is."""
+    path = folder.add([1]).file.path
+    kept = folder.rewritten(DOUBLE).kept
+    assert kept == f"the registry does not have the schema of {path}"
+
+
+def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
+    """If the number of rows or their checksum differs from what was committed, the group stays as
+    it is."""
+    for change in ({"rows": 3}, {"checksum": 5}):
+        folder.files.clear()
+        each = folder.add([1])
+        folder.files[0] = replace(each, file=replace(each.file, **change))
+        assert "other rows than were committed" in folder.rewritten().kept

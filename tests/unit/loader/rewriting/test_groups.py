@@ -1,0 +1,51 @@
+"""Which files become one file."""
+
+from __future__ import annotations
+
+from skidway.loader.rewriting.groups import to_compact, to_convert
+from skidway.loader.state.live import LiveFile
+from skidway.loader.state.manifest import ROWS, DataFile, SchemaChoice
+
+
+def file(hour: int, load: int, length: int, schema: int = 1) -> LiveFile:
+    path = f"t/dt=2026-01-01/hour={hour:02}/part-{load}-0-0.parquet"
+    made = DataFile(ROWS, path, "", length, 1, 0, 0)
+    return LiveFile(made, load, SchemaChoice("s", schema, schema))
+
+
+def loads(groups: object) -> list[list[int]]:
+    return [[each.load for each in group.files] for group in groups]  # type: ignore[attr-defined]
+
+
+def test_small_files_of_an_hour_are_put_together() -> None:
+    """Small files of one hour become one file, in the order of their loads."""
+    files = [file(1, 10, 10), file(0, 3, 10), file(0, 1, 10), file(1, 2, 10)]
+    groups = to_compact(files, 100)
+    assert loads(groups) == [[1, 3], [2, 10]]
+    assert [group.folder[-7:] for group in groups] == ["hour=00", "hour=01"]
+
+
+def test_a_group_has_at_most_the_target_size() -> None:
+    """Files are put together up to the target size, and not beyond it."""
+    assert loads(to_compact([file(0, at, 40) for at in range(5)], 100)) == [[0, 1], [2, 3]]
+
+
+def test_large_files_and_files_that_are_alone_stay() -> None:
+    """A file of at least half the target size, and a small file that is alone in its hour, stay as
+    they are."""
+    assert loads(to_compact([file(0, 1, 50), file(0, 2, 10), file(1, 3, 10)], 100)) == []
+    assert loads(to_compact([file(0, 1, 49), file(0, 2, 10)], 100)) == [[1, 2]]
+
+
+def test_files_of_different_schemas_stay_apart() -> None:
+    """Files are put together only if they have the columns of the same schema."""
+    files = [file(0, 1, 10), file(0, 2, 10, 2), file(0, 3, 10), file(0, 4, 10, 2)]
+    assert loads(to_compact(files, 100)) == [[1, 3], [2, 4]]
+
+
+def test_every_old_file_is_converted() -> None:
+    """All files of an older schema get new columns: large ones, and those that are alone. Files of
+    the newest schema stay."""
+    files = [file(0, 1, 500), file(0, 2, 10), file(0, 3, 10, 2), file(1, 4, 10)]
+    groups = to_convert(files, 100, lambda each: each.schema is not None and each.schema.id == 1)
+    assert loads(groups) == [[1], [2], [4]]

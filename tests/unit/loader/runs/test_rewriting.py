@@ -1,0 +1,201 @@
+"""Loads that rewrite files: `load compact`, and the load before the first rows of a new schema."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skidway.loader.runs.attempt import LostRace
+from skidway.loader.runs.compaction import RACES_MAX
+from skidway.loader.state import layout
+from support.loading import TOPIC
+from support.memory_loading import MemoryLoading
+from support.promises import promise
+
+CHOICE = json.dumps(
+    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": ["string", "long"]}]}
+)
+GROWN = json.dumps(
+    {
+        "type": "record",
+        "name": "Log",
+        "fields": [
+            {"name": "line", "type": "string"},
+            {"name": "level", "type": "int", "default": 3},
+        ],
+    }
+)
+
+
+@pytest.fixture
+def loading() -> MemoryLoading:
+    """An output with three small files of one hour."""
+    made = MemoryLoading()
+    for _ in range(3):
+        made.write(20)
+        made.run()
+    return made
+
+
+def lines(loading: MemoryLoading) -> list[object]:
+    return [row["line"] for row in loading.rows()]
+
+
+@promise("5 removed")
+def test_small_files_are_put_together(loading: MemoryLoading) -> None:
+    """Compaction replaces the small files of an hour by one file with the same rows, and later
+    loads go on as if nothing had happened."""
+    before, said = loading.rows(), loading.said()
+    done = loading.compact()
+    assert (done.loads, done.files_before, done.files_after, done.rows) == ([4], 3, 1, 60)
+    assert done.problems == []
+    assert loading.rows() == before
+    assert len(list(loading.store.files(TOPIC))) == 2, "one file of rows, and that of the columns"
+    assert loading.said() == said, "a compaction counts nothing"
+    loading.write(5)
+    outcome = loading.run()
+    assert (outcome.loads, outcome.rows, outcome.repeats) == ([5], 5, 0)
+    assert lines(loading) == [f"line {at}" for at in range(65)]
+    assert sum(count.count for delta in loading.deltas() for count in delta.counts) == 65
+
+
+@promise("5 removed")
+def test_a_compaction_has_its_files_in_place_and_the_old_ones_gone(loading: MemoryLoading) -> None:
+    """The manifest removes exactly the files whose rows are in the new file. Nothing is left in the
+    staging directory."""
+    old = [file.path for at in (1, 2, 3) for file in loading.manifest(at).files]
+    loading.compact()
+    manifest = loading.manifest(4)
+    assert list(manifest.removed) == [path for path in old if path.startswith(TOPIC)]
+    assert [file.path for file in manifest.files] == [
+        f"{TOPIC}/dt=2023-11-14/hour=22/rows-4-0.parquet"
+    ]
+    assert not list(loading.store.files(layout.stagings(TOPIC)))
+    assert (manifest.rows(), manifest.partitions[0].first, manifest.partitions[0].end) == (
+        0,
+        60,
+        60,
+    )
+
+
+def test_nothing_is_left_to_compact(loading: MemoryLoading) -> None:
+    """A second compaction finds nothing to do, and commits nothing."""
+    loading.compact()
+    assert loading.compact().loads == []
+    assert loading.store.length(layout.manifest(TOPIC, 5)) is None
+
+
+def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
+    """A load compacts at most `max.offsets.per.load` rows, but at least one group of files."""
+    size = max(file.length for file in loading.manifest(1).files)
+    done = loading.compact(max_offsets_per_load=1, compact_target_bytes=int(size * 2.5))
+    assert (len(done.loads), done.files_before, done.files_after) == (1, 2, 1)
+
+
+@promise("5 removed")
+def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
+    """If a load commits while files are rewritten, the compaction begins again with the files that
+    the output has then."""
+    calls = []
+
+    def load() -> None:
+        if not calls:
+            calls.append(1)
+            loading.write(7)
+            loading.run()
+
+    done = loading.compact(load)
+    assert (done.loads, done.files_before, done.rows) == ([5], 4, 67)
+    assert lines(loading) == [f"line {at}" for at in range(67)]
+
+
+def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
+    """If another loader commits first again and again, the compaction fails, and all rows are there
+    once."""
+
+    def load() -> None:
+        loading.write(1)
+        loading.run()
+
+    done = loading.compact(load)
+    (problem,) = done.problems
+    assert isinstance(problem, LostRace)
+    assert lines(loading) == [f"line {at}" for at in range(60 + RACES_MAX)]
+
+
+@promise("5 removed")
+def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
+    loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a load ended after its commit and before its counts were published, and a compaction came
+    next, the next load publishes these counts."""
+    loading.write(10)
+    with monkeypatch.context() as patched:
+        patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
+        loading.run()
+    counted = sum(count.count for delta in loading.deltas() for count in delta.counts)
+    assert counted == 60
+    loading.compact()
+    loading.write(1)
+    loading.run()
+    counted = sum(count.count for delta in loading.deltas() for count in delta.counts)
+    assert counted == 71
+
+
+@promise("5 columns")
+def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: MemoryLoading) -> None:
+    """If plain Spark could not read the old files beside rows of the new schema, a load rewrites
+    the old files first. Then all files have the same columns."""
+    loading.versions.append(CHOICE)
+    loading.write(5)
+    outcome = loading.run()
+    assert (outcome.loads, outcome.rows, outcome.problems) == ([4, 5], 5, [])
+    assert lines(loading) == [{"member0": f"line {at}", "member1": None} for at in range(65)]
+    manifest = loading.manifest(4)
+    assert len(manifest.removed) == 3
+    assert manifest.schema is not None
+    assert manifest.schema.id == 2
+    assert manifest.columns is not None
+    assert loading.manifest(5).columns is None, "the rewriting load has put it there already"
+
+
+def test_files_stay_if_only_a_field_was_added(loading: MemoryLoading) -> None:
+    """A field that was only added needs no rewriting."""
+    loading.versions.append(GROWN)
+    loading.write(5)
+    assert loading.run().loads == [4]
+    assert loading.manifest(4).removed == ()
+
+
+def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
+    loading: MemoryLoading,
+) -> None:
+    """If an old file is damaged, the run names it and fails, but loads the new rows, because they
+    are lines that somebody waits for."""
+    loading.versions.append(CHOICE)
+    path = next(file.path for file in loading.manifest(1).files if file.kind == "rows")
+    data = bytearray(loading.store.read(path) or b"")
+    data[-20] ^= 1
+    loading.store.put(path, bytes(data))
+    loading.write(5)
+    outcome = loading.run()
+    assert outcome.rows == 5
+    assert [path in str(problem) for problem in outcome.problems] == [True]
+    assert loading.run().problems == []
+
+
+def test_another_load_during_the_conversion(loading: MemoryLoading) -> None:
+    """If another load commits while files get new columns, the run begins again with all files."""
+    loading.versions.append(CHOICE)
+    loading.write(5)
+    calls = []
+
+    def load() -> None:
+        if not calls:
+            calls.append(1)
+            loading.run()
+
+    outcome = loading.run_beside(load)
+    assert outcome.problems == []
+    assert lines(loading) == [{"member0": f"line {at}", "member1": None} for at in range(65)]

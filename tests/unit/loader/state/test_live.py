@@ -1,0 +1,59 @@
+"""Which files an output consists of, from its manifests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skidway.errors import StateRefused
+from skidway.loader.state import operations
+from skidway.loader.state.live import live
+from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest, SchemaChoice
+from support.loading import WHOLE
+from support.memory_store import MemoryStore
+
+
+def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = ROWS) -> Manifest:
+    """A load that adds files, and removes files of earlier loads."""
+    files = tuple(DataFile(kind, path, f"staged/{path}", 1, 1, 0, 0) for path in paths)
+    schema = SchemaChoice("s", number, number)
+    return replace(WHOLE, number=number, files=files, removed=removed, schema=schema)
+
+
+def found(*manifests: Manifest, since: int = 1) -> dict[str, int]:
+    """The live files of rows, and the version of the schema of each."""
+    store = MemoryStore()
+    for each in manifests:
+        store.put(each.path, each.to_json())
+    files = operations.run(live(manifests[-1], since=since), store)
+    return {path: each.schema.version for path, each in files.items() if each.schema}
+
+
+def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
+    """A file is live from the load that adds it to the load that removes it. A live file has the
+    schema of the load that added it."""
+    first, second = load(1, "a", "b"), load(2, "c")
+    merged = load(3, "d", removed=("a", "c"))
+    assert found(first, second) == {"a": 1, "b": 1, "c": 2}
+    assert found(first, second, merged) == {"b": 1, "d": 3}
+    assert found(first, second, merged, load(4, removed=("d",))) == {"b": 1}
+
+
+def test_only_files_of_the_kinds_that_are_asked_for() -> None:
+    """Rejects and tables' files are not among the files of rows."""
+    assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
+
+
+def test_files_of_loads_before_a_number_are_left_out() -> None:
+    """With `since`, only files that this load or a later load added are found."""
+    assert found(load(1, "a"), load(2, "b"), load(3, "c", removed=("a",)), since=2) == {
+        "b": 2, "c": 3,
+    }  # fmt: skip
+
+
+def test_a_missing_manifest_stops() -> None:
+    """If a manifest in the sequence is gone, nothing says which files are live, so the loader
+    stops."""
+    with pytest.raises(StateRefused, match="vanished"):
+        found(load(2, "b"))
