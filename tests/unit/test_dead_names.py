@@ -1,4 +1,4 @@
-"""No name of a module is dead: what nothing uses is deleted."""
+"""No name that a module defines is dead: a name that nothing uses has to be deleted."""
 
 from __future__ import annotations
 
@@ -64,4 +64,4 @@ def _taken_from_modules(module: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.rpartition(".")[2]  # what a test replaces, or an entry point names
+            yield node.value.rpartition(".")[2]  # a test may replace it, an entry point may name it

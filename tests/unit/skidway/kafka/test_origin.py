@@ -1,4 +1,4 @@
-"""The origin header."""
+"""The origin header of a record: the agent, the file and the bytes that the record came from."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def test_numbers_that_do_not_fit_are_refused(numbers: tuple[int, int, int, int])
 
 @given(st.binary(max_size=60))
 def test_foreign_values_are_no_origin(value: bytes) -> None:
-    """A value of another length, or with ids from 2^63 on, is no origin and no error."""
+    """A value that is not 28 bytes long, or that holds an id or a position from 2^63 on, unpacks to
+    None without an error."""
     found = origin.unpack(value)
     if len(value) != 28 or value[0] > 127 or value[8] > 127 or value[16] > 127:
         assert found is None

@@ -65,7 +65,8 @@ def test_a_cluster_has_the_name_that_its_brokers_tell(
 
 def test_a_cluster_under_two_names_is_refused() -> None:
     """If the settings and the brokers give a cluster two names, the name in the settings is
-    refused. Otherwise announcements and counts under two names would never be matched."""
+    refused. Otherwise what agents announce under one name would never be compared with what is
+    counted under the other name."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

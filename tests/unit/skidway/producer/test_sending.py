@@ -1,4 +1,5 @@
-"""A set's metadata is a sequence like any other, in the order of its messages."""
+"""A set is the messages of one send. Its metadata is a sequence like any other, in the order of the
+messages."""
 
 from __future__ import annotations
 
