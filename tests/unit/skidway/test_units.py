@@ -30,8 +30,8 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 def test_every_program_has_its_unit() -> None:
     """There are services for the six programs, for the audit's counters (one instance for each
-    place where it counts) and for the recount of loaded rows. There are timers for the load and the
-    recount."""
+    cluster that is counted) and for the recount of loaded rows. There are timers for the load and
+    the recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
