@@ -254,8 +254,8 @@ def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(2))
 def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int) -> None:
-    """IncrementalAlterConfigs sets, deletes, appends to and subtracts from single settings; no
-    other setting changes, and each change takes effect with the answer."""
+    """IncrementalAlterConfigs sets, deletes, appends to and subtracts from single settings. No
+    other setting changes, and each change is in effect as soon as the request is answered."""
     topic = create(skidway_broker, retention_ms="1000")
     with RawClient(skidway_broker.port) as client:
         big = bytes(sized(5000))
