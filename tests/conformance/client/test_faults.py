@@ -173,8 +173,8 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """The producer returns a refused batch with its error, and the batches after it as drained;
-    then it sends further batches."""
+    """The producer returns a refused batch with the broker's error, and the batches after it with
+    the error Drained. Afterwards it sends further batches."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
