@@ -1,4 +1,5 @@
-"""Consumer groups in one process: many at once, streams, rewinding, ZooKeeper restarted."""
+"""Consumer groups in one process: many members at once, streams, rewinding, restarts of
+ZooKeeper."""
 
 from __future__ import annotations
 
