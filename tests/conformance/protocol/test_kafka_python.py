@@ -68,7 +68,8 @@ def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_same_definition(cls: type[Message]) -> None:
-    """Key, versions, flexible versions and every field are those of Kafka's definition."""
+    """A message's API key, versions, flexible versions and fields are those of Kafka's
+    definition."""
     theirs = definition(cls.__name__)
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
