@@ -146,7 +146,8 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
 
 
 def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
-    """If a request is not HTTP, the answer has error_code and message, and the connection ends."""
+    """If a request is not HTTP, the registry answers with error_code and message, and closes the
+    connection."""
     with socket.create_connection(("127.0.0.1", registry.port), 60) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         answer = b""
