@@ -57,11 +57,11 @@ def _names(module: ast.Module) -> Iterator[tuple[str, bool]]:
 
 
 def _taken_from_modules(module: ast.Module) -> Iterator[str]:
-    """The names that a module imports from others, or reads as their attributes."""
+    """The names that a module imports from other modules, or reads as attributes."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.rpartition(".")[2]  # a test may replace it, an entry point may name it
+            yield node.value.rpartition(".")[2]  # a name that a test or an entry point looks up

@@ -31,8 +31,8 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """A limit of open files gets the verdict "missing" below 1024, "advice" from there to below
-    16,384, and "good" from there on."""
+    """A limit of open files gets the verdict "missing" below 1024, "advice" from 1024 to 16,383,
+    and "good" from 16,384 on or without a limit."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")

@@ -78,8 +78,8 @@ def program_of(unit: str) -> str:
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """The unit starts a recount only after a running load has ended. The recount tells the audit
-    what it found. If no drop-in gives an output, the command refuses the recount with a sentence.
-    """
+    what it found. If no drop-in names an output, the unit's command refuses the recount with a
+    sentence."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]

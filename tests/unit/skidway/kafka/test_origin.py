@@ -13,7 +13,7 @@ IDS = st.integers(0, 2**63 - 1)
 
 @given(IDS, IDS, IDS, st.integers(0, 2**32 - 1))
 def test_packed_is_unpacked(agent: int, file: int, first: int, length: int) -> None:
-    """A packed origin is 28 bytes, which unpack to the same numbers."""
+    """A packed origin is 28 bytes, which unpack to the numbers that were packed."""
     packed = origin.pack(agent, file, first, length)
     assert len(packed) == origin.ORIGIN_BYTES == 28
     assert origin.unpack(packed) == (agent, file, first, length)

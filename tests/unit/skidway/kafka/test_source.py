@@ -16,7 +16,8 @@ TOPIC_ID = uuid.UUID(int=10)
 
 
 class OneCluster:
-    """A cluster with a mirror topic and two other topics. The topic `none` does not exist there."""
+    """A cluster with a mirror topic, which is a copy of another cluster's topic, and two other
+    topics. The topic `none` does not exist there."""
 
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))

@@ -73,8 +73,8 @@ def test_a_full_buffer_holds_senders_back() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_keys_belong_to_messages() -> None:
-    """A set has one key for all messages or one for each; other numbers of keys are refused. A set
-    without messages is done at once."""
+    """A set, which is the messages of one send, has one key for all messages or one for each; other
+    numbers of keys are refused. A set without messages is done at once."""
     with Producer(NOBODY) as producer:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])

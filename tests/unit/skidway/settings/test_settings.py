@@ -112,8 +112,8 @@ sources:
 
 
 def test_flag_beats_file_beats_default(tmp_path: Path) -> None:
-    """Key by key, a flag overrides the file, and the file overrides the default. Of several flags
-    for one key the last one wins."""
+    """Key by key, a flag (--set KEY=VALUE) overrides the file, and the file overrides the default.
+    If several flags are for one key, the last one wins."""
     path = given_file(tmp_path, "batch.size: 10\ncluster.name: dc1\nstate.dir: /s")
     loaded = load(Agent, path, ["batch.size=20", "batch.size=30"])
     assert (loaded.batch_bytes, loaded.cluster, loaded.ratio) == (30, "dc1", 0.5)
