@@ -51,7 +51,7 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """Every generated pair gets Java's verdict, and a refused pair gets Java's reasons in the same
+    """Every generated pair gets Java's verdict, and a refused pair gets Java's reasons in Java's
     order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])

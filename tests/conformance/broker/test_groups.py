@@ -263,8 +263,9 @@ def committed(address: str, group: str, topic: str) -> dict[int, int]:
 def test_two_members_share_and_commit(
     broker: SkidwayBroker, client: Callable[[str, str, str], Member]
 ) -> None:
-    """A second member takes its share of the partitions, and gives it back when it leaves. A member
-    that joins after all others have left goes on at the committed offsets."""
+    """A second member takes its share of the partitions; when this member leaves, the first one has
+    all partitions again. A member that joins after all others have left goes on at the committed
+    offsets."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     first = client(broker.address, group, topic)

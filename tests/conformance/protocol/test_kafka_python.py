@@ -57,7 +57,8 @@ def is_silent(field: Field, value: Any) -> bool:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """From our bytes kafka-python reads the message that we wrote, and it writes the same bytes."""
+    """From our bytes kafka-python reads the message that we wrote, and it writes this message as
+    the same bytes."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     theirs = Theirs(cls.__name__, version, flexible(cls.API, version))

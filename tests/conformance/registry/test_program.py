@@ -68,8 +68,8 @@ def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_an_unreachable_registry_is_status_3() -> None:
-    """If the registry cannot be reached, the command gives up after a bounded time, names the
-    address, and ends with status 3."""
+    """If the registry cannot be reached, `skidway schemas list` gives up after a bounded time,
+    names the registry's address, and ends with status 3."""
     url = f"http://127.0.0.1:{free_port()}"
     done = run_skidway("schemas", "list", "--registry", url)
     assert done.returncode == 3

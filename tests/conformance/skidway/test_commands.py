@@ -124,8 +124,8 @@ def test_what_makes_no_sense_is_one_sentence(
 
 
 def test_unreachable_broker_is_status_3() -> None:
-    """If the broker cannot be reached, the command names the broker's address and ends with status
-    3."""
+    """If the broker cannot be reached, `skidway topics list` names the broker's address and ends
+    with status 3."""
     refused = run_skidway("topics", "list", "--bootstrap-server", f"127.0.0.1:{free_port()}")
     assert refused.returncode == 3
     assert "127.0.0.1" in refused.stderr

@@ -106,8 +106,8 @@ def test_every_acks_and_every_offset(
 
 @pytest.fixture(scope="session")
 def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
-    """Returns a function that fills a topic with batches of every client and codec. Its argument
-    says whether the foreign clients take part."""
+    """Returns a function that fills a topic with batches of every client and codec. The function's
+    argument says whether the foreign clients take part."""
 
     @cache
     def written(foreign: bool) -> Written:
