@@ -86,8 +86,8 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
     """No flooding client gets ahead of another by more than three allowances (an allowance is the
-    least work that the loop does for a client at a time). In the end all requests are answered, and
-    the loop has nothing to do."""
+    work that the loop may do for a client at a time). In the end all requests are answered, and the
+    loop has nothing to do."""
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
         core.turn()

@@ -104,8 +104,8 @@ def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Ru
 def test_what_was_softly_deleted_comes_back_under_its_id(
     users: RegistryAdministration, run: Run
 ) -> None:
-    """After `delete` and `undelete`, each version of the subject has the same id as before, so that
-    the ids in existing records stay valid."""
+    """After `delete` and `undelete`, each schema of the subject has its old id again, so that the
+    ids in existing records stay valid."""
     assert run("delete", "users", "--yes").stdout.endswith("deleted 2 of users\n")
     assert users.subjects() == []
     assert json.loads(users.schema(1)) == V1
