@@ -1,5 +1,5 @@
-"""aiokafka: the event loop runs in a thread of its own, so that a group member's heartbeats go
-on."""
+"""The driver of aiokafka. Its event loop runs in a thread of its own, so that a group member's
+heartbeats go on between commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class AioKafka:
-    """Makes a new client for every command, except for the group's member."""
+    """Makes a new client for every command. Only the group's member lives on between commands."""
 
     def __init__(self, address: str) -> None:
         self._address = address

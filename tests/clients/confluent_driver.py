@@ -1,4 +1,4 @@
-"""confluent-kafka (librdkafka)."""
+"""The driver of confluent-kafka (librdkafka)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apache Kafka's own command line tools (Java): one call for each step."""
+"""The driver of Apache Kafka's own command line tools (Java): one call of a tool for each step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRINTED = ("timestamp", "partition", "offset", "headers", "key", "value")
 
 
 class JavaTools:
-    """TopicCommand, ConsoleProducer, ConsoleConsumer and GetOffsetShell."""
+    """Calls TopicCommand, ConsoleProducer, ConsoleConsumer and GetOffsetShell."""
 
     def __init__(self, address: str) -> None:
         self._address = address

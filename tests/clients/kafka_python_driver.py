@@ -1,4 +1,4 @@
-"""kafka-python."""
+"""The driver of kafka-python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ records arrive."""
 
 
 class KafkaPython:
-    """One admin client for the driver's whole life; producers and consumers as needed."""
+    """Keeps one admin client for the driver's whole life, and makes producers and consumers as
+    needed."""
 
     def __init__(self, address: str) -> None:
         self._address = address

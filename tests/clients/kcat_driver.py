@@ -1,4 +1,4 @@
-"""kcat: one call of the program for each step, with JSON output where kcat offers it."""
+"""The driver of kcat: one call of kcat for each step, with JSON output where kcat offers it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASSIGNMENT = re.compile(rb" rebalanced \(.*\): (assigned|revoked): (.*)")
 
 
 class Kcat:
-    """A producer, a consumer, a group member; kcat has no admin client."""
+    """Runs kcat as a producer, as a consumer or as a group's member; kcat has no admin client."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -90,8 +90,8 @@ class Kcat:
 
     def join(self, group: str, topic: str) -> None:
         first = ["-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300"]
-        # Unbuffered (-u), so that a record is printed once it is consumed; without -E kcat ends
-        # when no broker is up.
+        # With -u kcat prints a record as soon as it is consumed. Without -E kcat would end when no
+        # broker is up.
         self._member = Member(self._command("-G", group, "-u", "-E", "-J", *first, topic))
 
     def poll(self, wait_ms: int) -> dict[str, Any]:

@@ -31,7 +31,8 @@ class Member:
             threading.Thread(target=_collect, args=(pipe, lines), daemon=True).start()
 
     def printed(self, wait_ms: int) -> list[bytes]:
-        """The lines of standard output since the last call, as soon as there are some."""
+        """Waits up to `wait_ms` until there is a line. Returns the lines of standard output since
+        the last call."""
         deadline = time.monotonic() + wait_ms / 1000
         while not self._printed and time.monotonic() < deadline:
             if self._process.poll() is not None:

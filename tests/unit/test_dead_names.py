@@ -1,4 +1,4 @@
-"""No name of a module is dead: what nothing uses is deleted."""
+"""No name that a module defines is dead: a name that nothing uses has to be deleted."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def _names(module: ast.Module) -> Iterator[tuple[str, bool]]:
 
 
 def _taken_from_modules(module: ast.Module) -> Iterator[str]:
-    """The names that a module imports from others, or reads as their attributes."""
+    """The names that a module imports from other modules, or reads as attributes."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Attribute):
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.rpartition(".")[2]  # what a test replaces, or an entry point names
+            yield node.value.rpartition(".")[2]  # a name that a test or an entry point looks up

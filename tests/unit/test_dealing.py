@@ -11,8 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_all_stories_of_the_site_are_one_processs() -> None:
-    """The group "site" names every module whose stories share the site's pipeline, and no other.
-    Otherwise two processes would each run all of these stories."""
+    """The group "site" names every module whose stories (tests of faults, see support.trials) share
+    the pipeline of a whole site, and no other module. Otherwise two processes would each run all of
+    these stories."""
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests" / "e2e").glob("test_*.py")

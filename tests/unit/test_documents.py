@@ -1,4 +1,5 @@
-"""What the documents and the packages' design pages name exists: tests, files, commands."""
+"""The tests, files and commands that are named in the documents and in the packages' docstrings
+exist."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def names_in(path: Path) -> set[str]:
     ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
-    """A page names the tests that keep each rule, trap or fault; each of these tests exists."""
+    """For each rule, trap or fault a page names the tests that check it; each of these tests
+    exists."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
     assert len(named) > least
     missing = [

@@ -1,5 +1,5 @@
-"""The list of mutants is current: the code that each mutant replaces exists, and the tests that it
-names exist."""
+"""The list of mutants is current. A mutant is a fault that is put into the code on purpose and that
+certain tests must notice: the code that it replaces exists, and so do these tests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_no_two_mutants_are_one() -> None:
 
 
 def test_a_share_is_drawn_by_a_text() -> None:
-    """The same text draws the same mutants, and over many texts every mutant is drawn."""
+    """The same text always draws the same share of the mutants, and over many texts every mutant is
+    drawn."""
     assert drawn(MUTANTS, 100, "a") == drawn(MUTANTS, 100, "a")
     assert len(drawn(MUTANTS, 2, "a")) == -(-len(MUTANTS) // 2)
     assert sorted(map(_name, drawn(MUTANTS, 1, "a"))) == sorted(map(_name, MUTANTS))
@@ -65,8 +66,8 @@ def test_a_share_is_drawn_by_a_text() -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """For each promise, at least one of its tests must notice a mutant, unless only e2e tests keep
-    the promise."""
+    """For each promise, at least one of the tests that check it must notice a mutant. Promises that
+    only e2e tests check are left out."""
     rows = promises_page.kept().items()
     assert len(rows) > 80
     noticing = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}

@@ -1,4 +1,5 @@
-"""The list of promises, the marks in the tests and docs/promises.md agree."""
+"""The list of promises, the marks (`@promise`) on the tests that check them, and docs/promises.md
+agree."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def test_the_page_is_what_the_marks_say() -> None:
 
 
 def test_every_promise_has_a_test() -> None:
-    """At least one test keeps each promise."""
+    """Each promise has at least one test that checks it."""
     assert not PROMISES.keys() - promises_page.kept().keys()
 
 
@@ -40,8 +41,8 @@ def test_a_mark_that_names_no_promise_ends_the_run() -> None:
 
 
 def test_a_promise_begins_with_a_section_of_the_rules() -> None:
-    """A promise's name begins with a section; numbered sections have the headings of
-    docs/delivery.md."""
+    """A promise's name begins with the key of a section in SECTIONS; the numbered sections have the
+    headings of docs/delivery.md."""
     assert {name.partition(" ")[0] for name in PROMISES} == SECTIONS.keys()
     rules = (ROOT / "docs/delivery.md").read_text().splitlines()
     numbered = [f"## {number}. {words}" for number, words in SECTIONS.items() if number.isdigit()]

@@ -70,7 +70,7 @@ TestMachine = Machine.TestCase
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with random tests, configured like our own."""
+    """A folder with random tests that are configured like our own tests."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.randomness"]\n')
     support = Path(explore.__file__).parents[1]
     (tmp_path / "pytest.ini").write_text(
@@ -112,8 +112,8 @@ def test_short_tries_a_share_of_the_same(tried: Callable[..., list[str]]) -> Non
 
 
 def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]]) -> None:
-    """A run that is given a number tries seeds and examples of its own. Another run with the same
-    number tries the same seeds and examples."""
+    """A run with --hypothesis-seed=NUMBER tries seeds and examples that other runs do not try.
+    Another run with the same number tries the same seeds and examples."""
     options = ("--hypothesis-seed=3", "-m", "random")
     found = tried(*options)
     assert found == tried(*options)
@@ -128,8 +128,8 @@ def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]
 def test_a_failure_is_printed_with_the_line_that_replays_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For each failed test, a round prints a command line that makes the test fail again. A round
-    without a failed test prints no such line."""
+    """For each failed test, a round of support.explore prints a command line that makes the test
+    fail again. A round without a failed test prints no such line."""
     (project / "test_it.py").write_text(FAILS)
     monkeypatch.chdir(project)
     assert explore.main(["--minutes=0", "--seed=7", "--processes=0", "test_it.py"]) == 1
@@ -147,7 +147,7 @@ def test_a_failure_is_printed_with_the_line_that_replays_it(
 def test_a_round_that_cannot_run_is_no_round(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round without random tests is an error, not a success."""
+    """A round of support.explore that finds no random tests is an error, not a success."""
     monkeypatch.chdir(project)
     with pytest.raises(explore.NoRound):
         explore.main(["--minutes=0", "--processes=0", "no_such_file.py"])

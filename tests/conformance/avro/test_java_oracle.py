@@ -51,7 +51,7 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """Every generated pair gets Java's verdict, and a refused pair gets Java's reasons in the same
+    """Every generated pair gets Java's verdict, and a refused pair gets Java's reasons in Java's
     order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
@@ -175,7 +175,8 @@ STRICTER = {
     r"the default of field \w+ is invalid: .* (is no (enum|fixed)|fits no branch)": "Java looks at "
     "whether an enum's or fixed's default is a text, not at what it says",
 }
-"""The schemas that we refuse and Java accepts, each with the reason."""
+"""The reasons with which we refuse schemas that Java accepts. Each key is a pattern for the text of
+our refusal; its value says why we differ."""
 
 
 def test_what_is_no_schema_is_none_to_java() -> None:

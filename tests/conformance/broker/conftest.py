@@ -1,4 +1,4 @@
-"""The fixtures of support.brokers, for these tests."""
+"""The fixtures of support.brokers, for the tests of this folder."""
 
 from support.brokers import own_broker, skidway_broker
 

@@ -254,8 +254,8 @@ def test_settings_are_replaced(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(2))
 def test_settings_change_one_by_one(skidway_broker: SkidwayBroker, version: int) -> None:
-    """IncrementalAlterConfigs sets, deletes, appends to and subtracts from single settings; no
-    other setting changes, and each change takes effect with the answer."""
+    """IncrementalAlterConfigs sets, deletes, appends to and subtracts from single settings. No
+    other setting changes, and each change is in effect as soon as the request is answered."""
     topic = create(skidway_broker, retention_ms="1000")
     with RawClient(skidway_broker.port) as client:
         big = bytes(sized(5000))
@@ -313,8 +313,8 @@ def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> 
 def test_the_time_of_appending_is_the_records_time(
     skidway_broker: SkidwayBroker, acks: int
 ) -> None:
-    """With LogAppendTime the append time is in the answer and in the batch, and look-ups use this
-    time; with CreateTime the answer has no append time."""
+    """With LogAppendTime the append time is in the Produce response and in the batch, and look-ups
+    use this time; with CreateTime the response has no append time."""
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)

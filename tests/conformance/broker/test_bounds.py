@@ -82,7 +82,7 @@ def test_settings_are_described_once(core: BrokerCore) -> None:
 
 def test_a_partition_is_looked_up_once(core: BrokerCore) -> None:
     """If a request asks twice for a partition, that partition gets INVALID_REQUEST, as in Kafka;
-    the others are answered."""
+    the request's other partitions are looked up."""
     twice, once = (ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in (0, 1))
     topics = (
         ListOffsetsTopic(name="logs", partitions=(twice, once)),
@@ -126,7 +126,7 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """If a client claims the last producer id, the broker still gives out other ids."""
+    """If a client uses the largest possible producer id, the broker still gives out other ids."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):
@@ -139,8 +139,8 @@ def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) 
     "number", [errno.ECONNABORTED, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT]
 )
 def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
-    """accept(2) may report an error of a new connection; the listener then goes on to the next
-    connection."""
+    """accept(2) may report an error of a connection that has failed already; the listener then goes
+    on to the next connection."""
     listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
     ours, theirs = socket.socketpair()
     answers: list[Any] = [OSError(number, os.strerror(number)), (theirs, ("peer", 1))]

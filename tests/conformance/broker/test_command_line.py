@@ -29,7 +29,8 @@ def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None
 
 
 def test_a_broker_that_is_away_is_named() -> None:
-    """If the broker does not answer, the command ends with status 3 and one sentence."""
+    """If the broker does not answer, `skidway mirror status` ends with status 3 and one
+    sentence."""
     done = run_skidway("mirror", "status", "--set", f"metrics.listener=127.0.0.1:{free_port()}")
     assert done.returncode == 3
     assert "no broker answers at http://127.0.0.1:" in done.stderr
@@ -46,8 +47,9 @@ def test_settings_are_validated_without_starting() -> None:
 
 
 def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
-    """`topics` shows settings with their sources, and partitions with size and offsets; if a
-    setting is refused, the error names the setting."""
+    """`skidway topics alter` changes settings and adds partitions. `skidway topics describe` shows
+    settings with their sources, and partitions with size and offsets. If a setting is refused, the
+    error names the setting."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
     assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
@@ -77,8 +79,8 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
-    """The command shows the topics that it would delete. It deletes nothing before a person or
-    --yes confirms. With --dry-run it deletes nothing at all."""
+    """`skidway topics delete` shows the topics that it would delete, and deletes nothing before a
+    person or --yes confirms. With --dry-run it deletes nothing at all."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
@@ -95,8 +97,8 @@ def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker)
 
 
 def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """With the bootstrap address in a profile no option is needed; the brokers know everything
-    else."""
+    """If a profile has the bootstrap address, the commands need no option; the brokers know
+    everything else."""
     profile = tmp_path / "profile.yml"
     profile.write_text(f"bootstrap.servers: {skidway_broker.address}\n")
     env = {"SKIDWAY_PROFILE": str(profile)}
@@ -117,8 +119,8 @@ def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_
 def test_what_cannot_be_altered_is_said(
     skidway_broker: SkidwayBroker, options: tuple[str, ...], status: int, words: str
 ) -> None:
-    """If a change is refused, the command prints one sentence, and its exit status tells the kind
-    of error."""
+    """If a change is refused, `skidway topics alter` prints one sentence, and its exit status tells
+    the kind of error."""
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
     done = run_skidway("topics", "alter", "unaltered", *options, *at)
@@ -193,8 +195,8 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
 
 
 def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """If a partition has no leader, the command shows what is known of it, and shows the other
-    partitions in full. Status 1 and a sentence say what is missing."""
+    """If a partition has no leader, `skidway topics describe` shows what is known of it, and shows
+    the other partitions in full. It ends with status 1 and a sentence that says what is missing."""
     stays, goes = pair
     goes.start()
     at = ("--bootstrap-server", stays.address)

@@ -1,5 +1,5 @@
-"""While many clients send requests without end, a client that sends one now and then is served in
-its turn."""
+"""While many clients send requests without end, a client that sends a request only now and then is
+served within a few turns. A turn is one pass of the broker's event loop."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
-    """While some 40,000 requests of others wait, the good client's requests are each read, flushed
-    and answered within three turns, and the work of a turn is bounded."""
+    """While some 40,000 requests of flooding clients wait, each request of a good client is read,
+    flushed and answered within three turns, and the work of a turn is bounded."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)
@@ -85,8 +85,9 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
-    """No flooding client gets ahead of another by more than two allowances; in the end all requests
-    are answered, and the loop has nothing to do."""
+    """No flooding client gets ahead of another by more than three allowances (an allowance is the
+    work that the loop may do for a client at a time). In the end all requests are answered, and the
+    loop has nothing to do."""
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
         core.turn()

@@ -73,7 +73,7 @@ def group_broker(folder: Path, zookeeper: str) -> SkidwayBroker:
 
 
 class Member(Protocol):
-    """One consumer of a group. `step` lets it work; `owned` are its partitions."""
+    """One consumer of a group. `step` polls once; `owned` returns the consumer's partitions."""
 
     seen: list[tuple[int, int]]
 
@@ -215,7 +215,8 @@ all_clients = pytest.mark.parametrize(
 
 
 def filled(address: str, count: int = COUNT) -> str:
-    """Creates a topic with COUNT records, spread over its partitions."""
+    """Creates a topic with `count` records, spread over its partitions. Returns the topic's
+    name."""
     topic = topic_name("grouped")
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(300)
@@ -262,8 +263,9 @@ def committed(address: str, group: str, topic: str) -> dict[int, int]:
 def test_two_members_share_and_commit(
     broker: SkidwayBroker, client: Callable[[str, str, str], Member]
 ) -> None:
-    """A second member takes its share of the partitions, and gives it back when it leaves. A member
-    that joins after all others have left goes on at the committed offsets."""
+    """A second member takes its share of the partitions; when this member leaves, the first one has
+    all partitions again. A member that joins after all others have left goes on at the committed
+    offsets."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     first = client(broker.address, group, topic)
@@ -298,8 +300,8 @@ def test_a_broker_that_starts_again_keeps_its_groups(
     client: Callable[[str, str, str], Member],
     start_again: Callable[[SkidwayBroker], None],
 ) -> None:
-    """After kill -9 or a restart the broker still has the committed offsets, and the member commits
-    again."""
+    """After kill -9 or a restart the broker still has the committed offsets, and the member can
+    commit again."""
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)

@@ -1,4 +1,8 @@
-"""The ledger writes, reads, deletes and expires the nodes of groups in a real ZooKeeper."""
+"""The broker's ledger of consumer groups, and deletion and expiry of groups, in a real ZooKeeper.
+
+The ledger writes and reads the nodes of groups: committed offsets, and one record for each group of
+stock members. "Our own consumers" are those of skidway.consumer, which use these nodes directly.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,8 @@ pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
-"""A deletion makes at most this many requests. If the consumer waited for one request more, the
-deletion would be over before the consumer registers."""
+"""The deletion of a group makes at most this many requests to ZooKeeper. If a consumer waited for
+one request more before it registers, the deletion would be over by then."""
 WEEK_S = 7 * 86_400
 
 
@@ -83,8 +87,8 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger writes a record even if another ledger wrote the last record, or if the node was
-    removed."""
+    """A ledger writes a group's record even if another ledger has written that record since, or if
+    the record's node was removed."""
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
@@ -161,9 +165,9 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
 def test_a_deletion_takes_no_registration_with_it(
     zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our consumer may register at any moment while its group is deleted. Either the group keeps
-    its offsets or the consumer finds an empty group; the consumer stays registered in both cases.
-    """
+    """One of our own consumers may register at any moment while its group is deleted. Either the
+    group keeps its offsets or the consumer finds an empty group. In both cases the consumer stays
+    registered."""
     left, start = 0, Event()
 
     def counted(ask: Callable[..., Any]) -> Callable[..., Any]:

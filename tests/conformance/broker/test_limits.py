@@ -42,7 +42,8 @@ def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: Skidwa
 
 
 def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> None:
-    """max.connections turns new connections away and keeps existing ones."""
+    """If there are max.connections connections, the broker turns new ones away and keeps the
+    existing ones."""
     own_broker.settings["max.connections"] = 2
     own_broker.start()
     create(own_broker, "logs")

@@ -81,8 +81,8 @@ def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker
 
 
 def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
-    """If a client sends thousands of requests before it reads, it gets every answer, for any
-    acks."""
+    """If a client sends thousands of Produce requests before it reads, it gets an answer to each of
+    them, except to those with acks=0, which have none."""
     topic = create(skidway_broker)
     count = 3000
     with RawClient(skidway_broker.port) as client:
@@ -93,8 +93,8 @@ def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -
 
 
 def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
-    """Fetch gives whole batches up to the limit, but at least one, beginning with the batch that
-    contains the offset."""
+    """Fetch gives whole batches, beginning with the batch that contains the requested offset. It
+    gives as many batches as fit into max_bytes, but at least one."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(4):
@@ -214,7 +214,8 @@ def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBro
 
 
 def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
-    """Each request gets a producer id of its own, in every version; transactions are refused."""
+    """Each InitProducerId request gets a producer id of its own, in every version; transactions are
+    refused."""
     found = []
     with RawClient(skidway_broker.port) as client:
         for version in (0, 1, 2, 3, 4) * 500:
@@ -306,7 +307,7 @@ BAD = {
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
 def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, data: bytes) -> None:
-    """The broker closes and counts the connection with the bad frame; others go on."""
+    """The broker closes and counts a connection that sent a bad frame; other connections go on."""
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:
         bad.send(data)
         assert bad.receive() == b""
@@ -314,8 +315,8 @@ def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, d
 
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
-    """Random bodies in every advertised version get an answer or a closed connection, and the
-    broker neither hangs nor dies."""
+    """If a request of any advertised version has a random body, the broker answers it or closes its
+    connection, and neither hangs nor dies."""
     noise = random.Random(4711)
     for key, offered in registry.ranges().items():
         for version in range(offered.lowest, offered.highest + 1):

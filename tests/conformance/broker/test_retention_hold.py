@@ -57,9 +57,9 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """A group without commits holds back all records, and a group with commits holds back the
-    records from its offsets on. After the time limit all these records are deleted; the broker logs
-    the group's name and counts the records that the group has lost."""
+    """If retention.hold names a group, no record is deleted before the group has committed an
+    offset, and later no record from that offset on. After the time limit all these records are
+    deleted; the broker logs the group's name and counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

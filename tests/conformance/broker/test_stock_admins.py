@@ -1,4 +1,4 @@
-"""The administration of stock clients, unmodified, on a real broker."""
+"""The administrative functions of unmodified stock clients work on a real broker."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
-    """The low watermark becomes the requested offset; -1 means the end."""
+    """If confluent-kafka deletes records, the low watermark becomes the requested offset; -1 means
+    the end."""
     for offset, low in ((4, 4), (-1, 10)):
         wanted = TopicPartition(topic, 0, offset)
         assert admin.delete_records([wanted])[wanted].result(300).low_watermark == low

@@ -1,5 +1,5 @@
-"""What unmodified librdkafka sees, apart from the story in tests/conformance/stock_clients:
-waiting, refusals, settings, and topics that are created and deleted."""
+"""What unmodified librdkafka sees, apart from what tests/conformance/stock_clients tests with every
+client: waiting, refusals, settings, and topics that are created and deleted."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_transactional_producer_ends_at_once(skidway_broker: SkidwayBroker) -> None:
-    """A transactional producer gets the reason of the refusal at once, and not a timeout."""
+    """A transactional producer is refused at once and gets the reason, instead of a timeout."""
     producer = Producer({"bootstrap.servers": skidway_broker.address, "transactional.id": "tx"})
     with pytest.raises(KafkaException) as raised:
         producer.init_transactions(60)

@@ -42,7 +42,7 @@ def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_fetched_batches_are_never_read(broker: SkidwayBroker, calls: Path) -> None:
-    """The whole payload goes by sendfile; the process reads at most some headers of the log, to
+    """All fetched bytes are sent by sendfile; the broker reads only some headers of the log, to
     find where a batch begins."""
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1)]) == {"logs": None}

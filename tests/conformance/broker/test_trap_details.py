@@ -1,5 +1,5 @@
-"""More traps that made clients hang or fail on other brokers, tested byte by byte on a broker
-core."""
+"""More traps, which are cases in which other brokers have made clients hang or fail. They are
+tested byte by byte on a broker core, which is a broker without a network."""
 
 from __future__ import annotations
 
@@ -203,8 +203,8 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
-    """ApiVersions does not name the requests of KIP-848 and KIP-932, so clients do not send them;
-    if a client sends one, its connection is closed."""
+    """ApiVersions does not name the requests of KIP-848 and KIP-932, so clients do not send them.
+    If a client sends such a request all the same, the broker closes its connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered
@@ -235,7 +235,8 @@ def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
 
 
 def test_a_topic_made_again_has_another_id(core: BrokerCore) -> None:
-    """A topic deleted and created again has another id, never zero; the old id is unknown."""
+    """A topic that was deleted and created again has another id, which is never zero; the old id is
+    unknown."""
     ids = []
     for _ in range(3):
         [topic] = ask(core, MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 11).topics
@@ -304,8 +305,8 @@ def test_the_last_five_batches_are_known_again(client: CoreClient) -> None:
 
 
 def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) -> None:
-    """A producer with an older epoch gets INVALID_PRODUCER_EPOCH (47), and a new epoch that does
-    not begin at sequence 0 gets error 45."""
+    """A batch with an older epoch gets INVALID_PRODUCER_EPOCH (47). If the first batch of a new
+    epoch does not have sequence 0, it gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     assert produced(client, sequenced(0)).base_offset == 0
     assert produced(client, sequenced(1, epoch=2)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
     out_of_order = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

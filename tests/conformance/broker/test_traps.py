@@ -1,4 +1,5 @@
-"""Traps that have made clients hang or fail on other brokers, with hand-written requests."""
+"""Traps, tested with hand-written requests. A trap is a case in which other brokers have made
+clients hang or fail."""
 
 from __future__ import annotations
 
@@ -182,7 +183,7 @@ def test_metadata_of_everything_in_every_version(
         answer: Any = client.ask(request, version, MetadataResponse)
         [found] = [each for each in answer.topics if each.name == topic]
         assert (found.error_code, len(found.partitions)) == (0, 1)
-        if version >= 10:  # librdkafka and franz-go read a zero id as a broker without ids
+        if version >= 10:  # a zero id tells librdkafka and franz-go that a broker has no topic ids
             assert found.topic_id.int != 0
 
 
@@ -220,9 +221,9 @@ def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBrok
 def test_offsets_of_all_partitions_and_of_unknown_ones(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Without a list of topics, OffsetFetch gives everything committed, with its metadata. A
-    partition without a commit gets -1 and no error, because after an error consumers would never
-    begin."""
+    """Without a list of topics, OffsetFetch gives every committed offset of the group, with its
+    metadata. A partition without a commit gets -1 and no error, because after an error consumers
+    would never begin."""
     topic = create(skidway_broker, 2)
     row = OffsetCommitRequestPartition(
         partition_index=1, committed_offset=42, committed_metadata="words"

@@ -59,6 +59,7 @@ def our_broker(
 
 @pytest.fixture(params=["apache", "skidway"])
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """The address of one of the two brokers."""
+    """An address for the client: each test runs once with Apache Kafka's and once with our
+    broker's."""
     name = "apache_kafka" if request.param == "apache" else "our_broker"
     return str(request.getfixturevalue(name).address)

@@ -130,7 +130,8 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
     """If a batch is above the topic's limit, the producer returns it with an error, and returns the
-    batches after it as drained. When the drained batches are sent again, they arrive."""
+    batches after it with the error Drained. When these later batches are sent again, they
+    arrive."""
     tp = TopicPartition(topic, 0)
     producer = Producer(client)
     large = columns.encode(

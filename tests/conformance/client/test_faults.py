@@ -133,7 +133,7 @@ def test_a_lost_acknowledgement_makes_no_duplicate(broker: ScriptedBroker, clien
 
 def test_a_silent_broker_is_left_after_the_timeout(broker: ScriptedBroker) -> None:
     """If a request gets no answer in time, the client ends the connection and sends the request
-    again on another one."""
+    again on another connection."""
     with Client(broker.address, request_timeout_ms=300) as client:
         broker.after[ApiKey.PRODUCE].append(Silence)
         found = send(client, range(4))
@@ -173,8 +173,8 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """The producer returns a refused batch with its error, and the batches after it as drained;
-    then it sends further batches."""
+    """The producer returns a refused batch with the broker's error, and the batches after it with
+    the error Drained. Afterwards it sends further batches."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
@@ -314,7 +314,8 @@ def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> No
 
 
 def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> None:
-    """An offset outside of the log gives an error with the log's bounds; other partitions go on."""
+    """An offset outside of the log gives an error with the log's bounds; other partitions are still
+    fetched."""
     fill(broker, LOGS, 2)
     other = TopicPartition("logs", 1)
     fill(broker, other, 2)

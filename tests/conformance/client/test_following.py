@@ -1,4 +1,5 @@
-"""The client in the event loop of another program, as a broker's mirror uses it."""
+"""The client in the event loop of another program, as a broker's mirror uses it. A mirror copies
+the topics of its source, which is another cluster."""
 
 from __future__ import annotations
 

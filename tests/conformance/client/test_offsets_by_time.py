@@ -1,4 +1,4 @@
-"""Offsets by time, from real brokers."""
+"""The client looks up offsets by time on real brokers."""
 
 from __future__ import annotations
 

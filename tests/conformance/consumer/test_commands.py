@@ -65,8 +65,8 @@ def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
 def test_groups_are_listed_and_described(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`groups` shows each partition's owner, committed offset, log end and lag; an unknown group is
-    an error."""
+    """`skidway groups list` shows each group. `skidway groups describe` shows each partition's
+    owner, committed offset, log end and lag; an unknown group is an error."""
     topic.produce(40, 1)
     with Consumer(
         topic.bootstrap, topic.name, topic.name, auto_offset_reset="earliest"
@@ -137,7 +137,8 @@ def test_a_group_is_reset_while_nobody_reads(
 
 
 def test_members_of_brokers_are_active_members(topic: Topic, run: Run) -> None:
-    """While stock clients read, the group's offsets cannot be set, and our consumer cannot join."""
+    """While a group has stock clients as members, its offsets cannot be reset, and our own consumer
+    cannot join it."""
     with Coordinator(topic.zookeeper) as coordinator:
         coordinator.create_if_absent(group_nodes.record_path("stock"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="1 active members"):

@@ -1,4 +1,5 @@
-"""Consumer groups in one process: many at once, streams, rewinding, ZooKeeper restarted."""
+"""Consumer groups in one process: many members at once, streams, rewinding, restarts of
+ZooKeeper."""
 
 from __future__ import annotations
 
@@ -119,7 +120,7 @@ def second(topic: Topic) -> Iterator[Topic]:
 
 
 def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
-    """One consumer reads two topics, and its Arrow batches hold the same records."""
+    """One consumer reads two topics, and its Arrow batches have exactly the records of both."""
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []

@@ -1,5 +1,5 @@
-"""Consumer groups of real programs, which are killed, stopped, or started many at once: every
-record is delivered."""
+"""Consumer groups whose members are programs of their own. Members are killed or stopped, or many
+are started at once, and every record is delivered."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def ends(topic: Topic) -> dict[int, int]:
 
 
 def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
-    """Records that the killed member had not committed are delivered again to the other member; no
-    record is skipped."""
+    """If one of two members is killed, the records that it had not committed are delivered again to
+    the other member; no record is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])

@@ -189,7 +189,7 @@ def test_topics_that_are_or_are_not_there(
 
 
 def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> None:
-    """With validateOnly the answer says what would be created, and no topic is created."""
+    """With validateOnly the broker answers what it would create, and creates no topic."""
     name = topic_name("validated")
     package = java_clients.kafka.clients.admin
     only = package.CreateTopicsOptions().validateOnly(True)

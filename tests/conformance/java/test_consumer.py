@@ -57,8 +57,8 @@ def test_from_the_middle_of_a_batch(
 def test_several_partitions_in_small_fetches(
     java_clients: JavaClients, bootstrap: str, filled: str
 ) -> None:
-    """If a fetch's limits are smaller than a batch, each partition still gets one batch at a
-    time."""
+    """If a fetch's limits are smaller than a batch, the consumer still gets one batch at a time,
+    and reads all partitions to their ends."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     settings = {"fetch_max_bytes": 50, "max_partition_fetch_bytes": 50, "max_poll_records": 7}
     with java_clients.consumer(bootstrap, **settings) as consumer:

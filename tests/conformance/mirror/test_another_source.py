@@ -1,5 +1,6 @@
-"""If the source is not the one that was mirrored before, the mirror stops, says why, and copies
-none of that source's records."""
+"""A mirror copies the topics of its source, which is another cluster. If the source is not the one
+that was mirrored before, the mirror stops, says why, and copies none of the new source's records.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> N
 
 
 def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> None:
-    """The check before the first batch after a start also notices a replaced log."""
+    """After a start the mirror checks the source's log before it copies the first batch, and so
+    notices a log that was replaced while the mirror was down."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.here.program.kill()
     clusters.source.program.kill()

@@ -86,7 +86,7 @@ def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
     """The mirror stores Kafka's batches as the producers made them, in every codec and partition,
-    also across kill -9."""
+    even if the mirror is killed (kill -9) again and again."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -133,8 +133,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """If Kafka's log start lies inside a batch, the mirror copies that batch whole. The gap that
-    the mirror reports ends where the copied batch begins."""
+    """If Kafka's log start lies inside a batch, the mirror copies that batch whole. The mirror
+    reports the missing offsets before it as a gap, which ends where the copied batch begins."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

@@ -1,4 +1,5 @@
-"""Whatever happens to either side, a mirror has the source's bytes at the source's offsets."""
+"""Whatever happens to a mirror or to the source cluster that it copies, the mirror has the source's
+bytes at the source's offsets."""
 
 from __future__ import annotations
 
@@ -65,8 +66,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """The mirror looks up a source that is given by host name, and looks it up again after the
-    source was down."""
+    """If the source is given by a host name, the mirror looks up the name's address, and looks it
+    up again after the source was down."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
@@ -148,8 +149,8 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """If a client asks for a topic before its mirror exists, automatic creation does not create the
-    topic, because an ordinary topic of that name would block the mirror."""
+    """If a client asks for a mirrored topic before the mirror has made it, automatic creation does
+    not create the topic, because an ordinary topic of that name would block the mirror."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )

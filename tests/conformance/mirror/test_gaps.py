@@ -1,5 +1,5 @@
-"""If the source no longer has some records, the topic's configs name the missing records. The
-mirror has all other records."""
+"""If the source no longer has some records, the mirror has gaps. A gap is a range of missing
+offsets, and the configs of the mirrored topic list all gaps. The mirror has all other records."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def named(clusters: Pair, topic: str) -> list[Gap]:
 
 
 def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair) -> None:
-    """If both partitions of a topic lose records while the mirror is down, the topic's configs name
-    each gap, and all other records are mirrored."""
+    """If both partitions of a topic lose records while the mirror is down, the configs of the
+    mirrored topic list both gaps, and all other records are mirrored."""
     clusters.source.create("logs", 2, **SHORT)
     for number in range(2):
         clusters.source.produce("logs", 4, number)

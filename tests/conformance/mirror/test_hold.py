@@ -1,4 +1,5 @@
-"""With the mirror in `retention.hold`, the source deletes no record that the mirror lacks."""
+"""If a topic's `retention.hold` names the mirror, the source deletes no record of the topic before
+the mirror has it."""
 
 from __future__ import annotations
 

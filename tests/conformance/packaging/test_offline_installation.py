@@ -24,8 +24,8 @@ sources:
 
 
 def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
-    """agent.txt suffices to install the agent offline, with required hashes, and the program prints
-    the requested version."""
+    """agent.txt, the list of the agent's requirements with their hashes, suffices to install the
+    agent offline, and the program prints the requested version."""
     venv = tmp_path / "venv"
     install(["agent"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")

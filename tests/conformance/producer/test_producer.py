@@ -69,7 +69,8 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
     """With every codec, messages arrive at the partition and offset that their futures give. The
-    messages have keys or nulls, and are sent one by one, in sets, or to a given partition."""
+    messages have keys or nulls, and are sent one by one, several in one call, or to a given
+    partition."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {
@@ -129,7 +130,7 @@ def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> 
 
 
 def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
-    """For a topic that does not exist `send` fails after max_block_ms, and no topic is created."""
+    """If a topic does not exist, `send` fails after max_block_ms, and no topic is created."""
     with Producer(bootstrap, max_block_ms=300) as producer:
         with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             producer.send("never-was", b"x")

@@ -1,8 +1,8 @@
 """Our codec agrees with the bytes in tests/data/protocol, which were written by hand from the
 protocol's description, field by field.
 
-Each message is written and read whole. It is also read when it is cut at each of its bytes, and
-when one more byte follows. These tests also find a mistake that reader and writer share.
+Each message is written and read whole. A message that is cut at any of its bytes, or that one more
+byte follows, has to be refused. These tests also find a mistake that reader and writer share.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Golden(NamedTuple):
 
 
 def golden() -> Iterator[Golden]:
-    """The cases of the files. In the text of `bytes`, # begins a comment. Fields of type bytes are
-    in hexadecimal, and a field that the file does not name has its default."""
+    """The cases of the files in DATA. In a case's text `bytes`, # begins a comment. Fields of type
+    bytes are in hexadecimal, and a field that the case does not name has its default."""
     for path in sorted(DATA.glob("*.yml")):
         for case in yaml.safe_load(path.read_text()):
             message = built(CLASSES[case["message"]], case.get("fields", {}))
@@ -81,13 +81,14 @@ def test_no_file_is_passed_over() -> None:
 
 @every
 def test_written(case: Golden) -> None:
-    """Writing the message gives the bytes of the file."""
+    """Our codec writes each case's message as the bytes of the case."""
     assert encode(case.message, case.version).hex(" ") == case.body.hex(" ")
 
 
 @every
 def test_read(case: Golden) -> None:
-    """The bytes are read as the message; fewer or more bytes are refused."""
+    """Our codec reads the bytes of each case as the case's message, and refuses fewer or more
+    bytes."""
     version, message, body = case
     assert decode(type(message), body, version) == message
     with pytest.raises(TrailingBytes):
@@ -101,7 +102,8 @@ def test_read(case: Golden) -> None:
     "case", [each for each in GOLDEN if type(each.message) in HOT], ids=name_of
 )
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
-    """The hand-written parsers read the same bytes, and refuse fewer or more bytes."""
+    """The hand-written parsers of Produce and Fetch also read the bytes of their cases, and refuse
+    fewer or more bytes."""
     version, message, body = case
     parse = HOT[type(message)]
     assert parse(memoryview(body), version)

@@ -57,7 +57,8 @@ def is_silent(field: Field, value: Any) -> bool:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """From our bytes kafka-python reads the message that we wrote, and it writes the same bytes."""
+    """From our bytes kafka-python reads the message that we wrote, and it writes this message as
+    the same bytes."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     theirs = Theirs(cls.__name__, version, flexible(cls.API, version))
@@ -68,7 +69,8 @@ def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_same_definition(cls: type[Message]) -> None:
-    """Key, versions, flexible versions and every field are those of Kafka's definition."""
+    """A message's API key, versions, flexible versions and fields are those of Kafka's
+    definition."""
     theirs = definition(cls.__name__)
     assert theirs["apiKey"] == cls.API
     first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)

@@ -49,7 +49,8 @@ def client(registry: Registry) -> Iterator[SchemaRegistryClient]:
 
 
 def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryClient) -> None:
-    """The first message registers its schema; the reader finds it by the id in the bytes."""
+    """The serializer registers the schema of the first message; the deserializer finds the schema
+    by the id in the message's bytes."""
     data = AvroSerializer(client, text(V1))({"name": "Ada"}, VALUE)
     assert data[:5] == wire.prefix(1)
     assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}
@@ -164,7 +165,8 @@ def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:
 
 
 def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient) -> None:
-    """For an incompatible schema the client raises an error with our reason, at once (409)."""
+    """For an incompatible schema the client raises an error at once, with our reason and status
+    409."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     with pytest.raises(SchemaRegistryError) as caught:
         client.register_schema("users-value", Schema(text(BROKEN), "AVRO"))
@@ -176,8 +178,8 @@ def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient
 
 
 def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
-    """The client reads versions, lookups, the users of an id, types, modes and compatibility
-    levels."""
+    """The client can read a subject's versions, look up a schema, and read the subjects that use an
+    id, the schema types, the mode and the contexts."""
     first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
     full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
     assert full.schema_id == first == 1
@@ -225,7 +227,7 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
     """If something is missing, the client raises an error with the right error_code and not -1,
-    because the answer's body has the shape that the client parses."""
+    because the body of the registry's answer has the shape that the client parses."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

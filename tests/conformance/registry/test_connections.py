@@ -110,8 +110,8 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
     """A refusal without a body is raised as the error that belongs to its status. After an interim
-    answer the client gives the connection up. Otherwise the client would take the final answer,
-    which comes later, for the answer to the client's next request."""
+    answer (status 1xx) the client gives the connection up. Otherwise the client would take the
+    final answer, which comes later, for the answer to the client's next request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         server = threading.Thread(target=_serve_each, args=(listener, pieces))

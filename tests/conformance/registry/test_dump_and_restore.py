@@ -170,7 +170,8 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     full: Registry, empty: Registry, apache_kafka: ApacheKafka
 ) -> None:
     """`dump` into Kafka makes a compacted topic with one partition, and refuses a topic in use. A
-    restore from what Kafka's own consumer prints gives the same registry."""
+    restore from this topic, or from what Kafka's own consumer prints of it, gives a registry with
+    equal contents."""
     topic = topic_name("schemas")
     at = ("--bootstrap-server", apache_kafka.address)
     done = skidway("dump", full, "--to-topic", topic, *at)

@@ -68,8 +68,8 @@ def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_an_unreachable_registry_is_status_3() -> None:
-    """If the registry cannot be reached, the command gives up after a bounded time, names the
-    address, and ends with status 3."""
+    """If the registry cannot be reached, `skidway schemas list` gives up after a bounded time,
+    names the registry's address, and ends with status 3."""
     url = f"http://127.0.0.1:{free_port()}"
     done = run_skidway("schemas", "list", "--registry", url)
     assert done.returncode == 3
@@ -146,7 +146,8 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
 
 
 def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
-    """If a request is not HTTP, the answer has error_code and message, and the connection ends."""
+    """If a request is not HTTP, the registry answers with error_code and message, and closes the
+    connection."""
     with socket.create_connection(("127.0.0.1", registry.port), 60) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         answer = b""

@@ -88,8 +88,8 @@ def test_a_dry_run_registers_nothing(
 
 
 def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Run) -> None:
-    """Without --yes the command prints its plan, ends with status 2 (with --dry-run 0), and leaves
-    the registry unchanged."""
+    """Without --yes, `delete` prints what it would delete and leaves the registry unchanged. It
+    ends with status 2, and with --dry-run it ends with status 0."""
     done = run("delete", "users")
     assert done.returncode == 2
     assert "--yes" in done.stderr
@@ -104,7 +104,8 @@ def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Ru
 def test_what_was_softly_deleted_comes_back_under_its_id(
     users: RegistryAdministration, run: Run
 ) -> None:
-    """After delete and undelete, the ids in the topic's records name the same schemas as before."""
+    """After `delete` and `undelete`, each schema of the subject has its old id again, so that the
+    ids in existing records stay valid."""
     assert run("delete", "users", "--yes").stdout.endswith("deleted 2 of users\n")
     assert users.subjects() == []
     assert json.loads(users.schema(1)) == V1
@@ -160,8 +161,8 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
 def test_a_check_says_why_and_what_to_write(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A failed check prints field, version, the levels that would allow the change, and a schema
-    that passes."""
+    """A failed check prints the faulty field, the version that it conflicts with, the levels that
+    would allow the change, and a schema that passes."""
     done = run("check", "users", file(tmp_path, BROKEN))
     assert done.returncode == 1
     assert "must: version 2 does not have this field" in done.stdout

@@ -93,8 +93,8 @@ def test_our_client_with_tls_and_a_password(secured: Registry, authority: Author
 
 
 def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_path: Path) -> None:
-    """A client that trusts another authority refuses the certificate; http on the https port
-    fails."""
+    """A client that trusts another authority refuses the registry's certificate. A request by http
+    to the https port fails."""
     other = Authority(tmp_path, "other")
     context = ssl.create_default_context(cafile=str(other.certificate))
     connection = http.client.HTTPSConnection("127.0.0.1", secured.port, timeout=60, context=context)

@@ -44,8 +44,8 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """When two stores register the same n schemas at once, in opposite orders, the schemas get the
-    ids 1 to n, one each."""
+    """When the stores of two registries register the same n schemas at once, in opposite orders,
+    the schemas get the ids 1 to n, one each."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
         stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]

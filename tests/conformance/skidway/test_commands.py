@@ -1,4 +1,4 @@
-"""The commands topics, produce and consume against Apache Kafka."""
+"""The commands `skidway topics`, `skidway produce` and `skidway consume` against Apache Kafka."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def topic(apache_kafka: ApacheKafka) -> str:
 def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """The four verbs of `topics` work. If a topic is missing, or is created though it exists, the
-    error names the topic."""
+    """`skidway topics` creates, lists, describes and deletes topics. If a topic is missing, or is
+    created though it exists, the error names the topic."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
@@ -95,7 +95,7 @@ def test_keys_decide_the_partition_and_keep_their_order(
 
 
 def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) -> None:
-    """With --timeout the command ends at the topic's end, without an error."""
+    """With --timeout, `skidway consume` ends at the topic's end, without an error."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic)
     ended = run_skidway("consume", *at, "--from-beginning", "--timeout", "1")
     assert (ended.returncode, ended.stdout) == (0, "")
@@ -116,15 +116,16 @@ def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) 
 def test_what_makes_no_sense_is_one_sentence(
     apache_kafka: ApacheKafka, topic: str, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
-    """Each refusal is a sentence that names the mistake. The exit status tells the kind of
-    mistake."""
+    """A command that makes no sense is refused with a sentence that names the mistake. The exit
+    status tells the kind of mistake."""
     given = [argument.format(topic=topic) for argument in arguments]
     refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr
 
 
 def test_unreachable_broker_is_status_3() -> None:
-    """A broker that cannot be reached is named with its address, and the status is 3."""
+    """If the broker cannot be reached, `skidway topics list` names the broker's address and ends
+    with status 3."""
     refused = run_skidway("topics", "list", "--bootstrap-server", f"127.0.0.1:{free_port()}")
     assert refused.returncode == 3
     assert "127.0.0.1" in refused.stderr

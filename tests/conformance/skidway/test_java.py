@@ -39,8 +39,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """The bundled Java is found and starts, even with an option that Spark sets and that this
-    version of Java does not know."""
+    """The bundled Java is found and starts, even with an option that Spark sets and that the
+    bundled Java does not know."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN
@@ -52,7 +52,8 @@ def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
 
 
 def test_without_a_java_on_the_machine_the_bundled_one_is_used(tmp_path: Path) -> None:
-    """On a machine without a Java the bundled one is used, and nothing has to be set."""
+    """On a machine that has no Java of its own, the bundled Java is used, and nothing has to be
+    set."""
     found = java.find({"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert found.source == "bundled"
     assert java.probe(found.command) is not None

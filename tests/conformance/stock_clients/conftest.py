@@ -1,5 +1,5 @@
-"""One of our brokers for all clients, and a driver for each client. A driver is started when a test
-first needs it."""
+"""One of our brokers for all clients, and a driver for each client. A driver is a program that does
+with its client what a test asks; it is started when a test first needs it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def story_broker(
 def drivers(
     tmp_path_factory: pytest.TempPathFactory, story_broker: SkidwayBroker
 ) -> Iterator[Callable[[StockClient], Driver]]:
-    """Returns the driver of a client; the driver stays the same for the whole run."""
+    """Returns a function that gives the driver of a client. Each client has one driver for the
+    whole run."""
     folder = tmp_path_factory.mktemp("drivers")
     started: dict[str, Driver] = {}
 
@@ -59,7 +60,7 @@ def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
 def new_member(
     client: StockClient, story_broker: SkidwayBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Driver]]:
-    """Starts another program of the client as a new member of a group."""
+    """Returns a function that starts another driver of the client, as a new member of a group."""
     folder = tmp_path_factory.mktemp("members")
     started: list[Driver] = []
 

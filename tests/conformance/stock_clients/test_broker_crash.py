@@ -28,7 +28,8 @@ def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 @pytest.fixture
 def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClient], Driver]]:
-    """Starts the test program that is written with a client's library, such as librdkafka."""
+    """Returns a function that starts a driver: a test program that is written with a client's
+    library, such as librdkafka."""
     started: list[Driver] = []
 
     def program(client: StockClient) -> Driver:
@@ -56,7 +57,7 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     group.poll()
     broker.crash()
     group.settle()
-    if "commit" not in client.lacks:  # the other clients decide by themselves when they commit
+    if "commit" not in client.lacks:  # a client that lacks it decides by itself when it commits
         assert group.committed() == [EACH] * len(PARTITIONS)
     group.write()
     group.read_again(range(EACH, 2 * EACH))

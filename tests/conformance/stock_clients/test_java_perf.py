@@ -14,8 +14,8 @@ TOOLS = "org.apache.kafka.tools"
 
 
 def test_performance_tools_write_and_read(story_broker: SkidwayBroker, reference: Driver) -> None:
-    """Every record of ProducerPerformance is acknowledged, and ConsumerPerformance reads as
-    many."""
+    """Every record of ProducerPerformance is acknowledged, and ConsumerPerformance reads the same
+    number of records."""
     topic, servers = topic_name("perf"), f"bootstrap.servers={story_broker.address}"
     reference.ask("create", topic=topic, partitions=2)
     sizes = ["--num-records", str(COUNT), "--record-size", "200", "--throughput", "-1"]

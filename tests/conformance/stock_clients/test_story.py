@@ -1,4 +1,5 @@
-"""The same story for every stock client, unmodified, from creating a topic to deleting it.
+"""Every unmodified stock client goes through one story, which is a sequence of steps from creating
+a topic to deleting it.
 
 Clients that need Node, Go or a Debian package carry the mark `foreign`. If a client cannot do a
 step, librdkafka does the step instead, or the step is left out, as `support.stock_clients` says.
@@ -57,7 +58,7 @@ def create_by(driver: Driver, partitions: int = 1) -> str:
 
 @each_client()
 def test_the_version_is_the_one_that_docs_name(client: StockClient, driver: Driver) -> None:
-    """The running version is the one that docs/clients.md names."""
+    """The client's running version is the one that docs/clients.md names."""
     assert driver.ask("version") == {"version": client.version}
     assert f"| {client.name} | {client.version} |" in DOCS.read_text()
 
@@ -77,7 +78,7 @@ def test_what_is_produced_comes_back(
     client: StockClient, codec: str, driver: Driver, reference: Driver, story_broker: SkidwayBroker
 ) -> None:
     """In every codec, the log stores batches as the client compressed them, and the client and
-    librdkafka read back the same records."""
+    librdkafka read back the records that were sent."""
     topic = create_by(reference)
     sent = records(codec, timed="timestamps" not in client.lacks)
     driver.ask("produce", topic=topic, codec=codec, acks=-1, idempotent=False, records=sent)
@@ -105,8 +106,8 @@ def test_every_acks_and_every_offset(
 
 @pytest.fixture(scope="session")
 def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
-    """Returns a function that fills a topic with batches of every client and codec. Its argument
-    says whether the foreign clients take part."""
+    """Returns a function that fills a topic with batches of every client and codec. The function's
+    argument says whether the foreign clients take part."""
 
     @cache
     def written(foreign: bool) -> Written:

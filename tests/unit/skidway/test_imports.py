@@ -12,14 +12,15 @@ from skidway import consumer, producer
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
 KERNEL = {"", ".clock", ".coordination", ".errors", ".log"}
-"""The parts of `skidway` that the client needs in addition to its own packages."""
+"""The modules of `skidway` that producer and consumer need in addition to the client's own packages
+(CLIENT)."""
 
 CLIENT = (".consumer", ".kafka", ".producer")
 
 
 def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
-    """Producer and consumer import only the client and the modules in KERNEL: no program, no
-    schemas, no settings, no command line."""
+    """Producer and consumer import only the packages in CLIENT and the modules in KERNEL: no
+    program, no schemas, no settings, no command line."""
     code = "import sys, skidway.consumer, skidway.producer; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = {name for name in found.stdout.split() if name.partition(".")[0] in OURS}

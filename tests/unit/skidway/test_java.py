@@ -38,8 +38,9 @@ def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None)
 
 
 def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
-    """The start script drops the option for the missing module and passes all other arguments
-    unchanged, empty and quoted ones included."""
+    """Our start script, which starts the real Java, drops DROPPED_OPTION, which names a module that
+    this Java may lack. The script passes all other arguments on unchanged, even empty and quoted
+    ones."""
     real = tmp_path / "it's java"
     real.write_text('#!/bin/sh\nfor a in "$@"; do printf "<%s>" "$a"; done\n')
     real.chmod(0o755)

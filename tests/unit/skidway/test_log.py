@@ -151,8 +151,8 @@ def test_error_is_written_again_once_its_silence_is_over() -> None:
 
 
 def test_held_back_error_is_told_by_any_later_line() -> None:
-    """The number of repeats is written with the next line of any kind after the interval, not only
-    with the same error."""
+    """After the interval, the number of repeats of an error is written with the next line of any
+    kind. It does not wait until the error comes again."""
     repeats = Repeats()
     repeats.admit("a", {"event": "a"}, 0.0)
     repeats.admit("a", {"event": "a"}, 1.0)

@@ -14,7 +14,8 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """Python 3.11 is the oldest version that is judged good."""
+    """Python 3.11 is the oldest version that gets the verdict "good"; an older one is judged
+    "missing"."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -30,22 +31,23 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """A limit of open files is judged missing below 1024, advice below 16,384, good if
-    unlimited."""
+    """A limit of open files gets the verdict "missing" below 1024, "advice" from 1024 to 16,383,
+    and "good" from 16,384 on or without a limit."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")
 
 
 def test_low_hard_limit_is_told() -> None:
-    """If the hard limit is too low for a shell to raise it, the advice names limits.conf."""
+    """If the hard limit is so low that a shell cannot raise the soft limit far enough, the advice
+    names limits.conf."""
     assert "limits.conf" in machine.open_files(1024, 4096).advice
     assert "limits.conf" not in machine.open_files(1024, INFINITY).advice
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Too little disk is judged missing; scarce disk, scarce memory and unknown memory are judged
-    advice."""
+    """Too little free disk space gets the verdict "missing". Scarce disk space, scarce memory and
+    an unknown amount of memory get the verdict "advice"."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -56,8 +58,8 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """A directory is judged good if a file can be made there; otherwise the finding names the
-    directory."""
+    """A directory gets the verdict "good" if a file can be made there; otherwise the finding names
+    the directory."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")
@@ -96,8 +98,8 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """On a host without Spark, missing Java is judged advice only, because such a host runs no
-    loader, and an agent needs no Java."""
+    """If Java is missing, the verdict is "missing" on a host with Spark. On a host without Spark it
+    is only "advice", because such a host runs no loader, and an agent needs no Java."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"
@@ -109,8 +111,8 @@ def test_missing_java_matters_only_where_spark_is_installed(
 def test_noexec_temporary_directory_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A temporary directory on a noexec mount is judged advice, because Java cannot load libraries
-    from it."""
+    """A temporary directory on a noexec mount gets the verdict "advice", because Java cannot load
+    libraries from it."""
     assert machine.executable_temporary(tmp_path).verdict == "good"
     stat = os.statvfs(tmp_path)
 

@@ -29,8 +29,9 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There are services for the six programs, for tier counters and for the recount. There are
-    timers for the load and the recount."""
+    """There are services for the six programs, for the audit's counters (one instance for each
+    cluster that is counted) and for the recount of loaded rows. There are timers for the load and
+    the recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
@@ -77,8 +78,8 @@ def program_of(unit: str) -> str:
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """The unit starts a recount only after a running load has ended. The recount tells the audit
-    what it found. If no drop-in gives an output, the command refuses the recount with a sentence.
-    """
+    what it found. If no drop-in names an output, the unit's command refuses the recount with a
+    sentence."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]

@@ -126,7 +126,8 @@ def test_srvr_answer_is_read() -> None:
 
 
 def test_example_file_loads_to_the_defaults(tmp_path: Path) -> None:
-    """The example file with all its defaults active gives the same settings as no file."""
+    """If all default lines of the example file are active, not commented out, the file gives the
+    same settings as no file."""
     path = tmp_path / "zookeeper.yml"
     path.write_text(example(ZookeeperSettings, active=True))
     expected = load(ZookeeperSettings, None, ["dataDir=/var/lib/skidway/zookeeper"])

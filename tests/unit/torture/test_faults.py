@@ -8,8 +8,8 @@ HOUR_S = 3_600.0
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:
-    """The same seed gives the same faults, so a failure can be replayed; another seed gives
-    others."""
+    """The same seed gives the same faults, so a failure can be replayed; another seed gives other
+    faults."""
     assert schedule(7, HOUR_S) == schedule(7, HOUR_S)
     assert schedule(7, HOUR_S) != schedule(8, HOUR_S)
     assert schedule(7, 600.0) == [x for x in schedule(7, HOUR_S) if x.at_s < 600.0]

@@ -1,4 +1,4 @@
-"""How the torture starts the programs."""
+"""How the torture run starts the programs."""
 
 import os
 import subprocess

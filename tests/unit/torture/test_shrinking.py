@@ -1,4 +1,4 @@
-"""A schedule that fails is shortened to the faults that make it fail."""
+"""If a torture run fails, its schedule of faults is shortened to the faults that make it fail."""
 
 from __future__ import annotations
 

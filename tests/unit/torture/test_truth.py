@@ -1,4 +1,8 @@
-"""The torture run's oracle tells its different findings apart."""
+"""The torture run's oracle (torture.truth) tells its different findings apart.
+
+A bucket is a span of time of one topic. The audit's report lists buckets, each with a verdict. The
+oracle compares these verdicts with the lines that were written and the rows that arrived.
+"""
 
 from __future__ import annotations
 
@@ -177,9 +181,9 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """A bucket is judged by its gravest verdict, which may be the verdict on its rejects. A loss
-    covers a span of buckets. If a bucket in this span has all its lines, it is listed separately
-    as a false alarm."""
+    """A bucket is judged by its gravest verdict, which may be the verdict on its rejects. One loss
+    may be the reason in several buckets. If one of these buckets has all its lines, it is listed in
+    `beside`, apart from the false alarms."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -42,5 +42,6 @@ def test_plain_names_are_kafkas() -> None:
     ],
 )
 def test_an_offset_stands_in_front(data: bytes, found: tuple[int, bytes] | None) -> None:
-    """An offset may be followed by a JSON object; any other text is no offset."""
+    """The data of an offset node is a number, which a JSON object may follow. Any other data holds
+    no offset."""
     assert group_nodes.split_offset(data) == found

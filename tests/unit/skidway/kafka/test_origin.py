@@ -1,4 +1,4 @@
-"""The origin header."""
+"""The origin header of a record: the agent, the file and the bytes that the record came from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IDS = st.integers(0, 2**63 - 1)
 
 @given(IDS, IDS, IDS, st.integers(0, 2**32 - 1))
 def test_packed_is_unpacked(agent: int, file: int, first: int, length: int) -> None:
-    """A packed origin is 28 bytes, which unpack to the same numbers."""
+    """A packed origin is 28 bytes, which unpack to the numbers that were packed."""
     packed = origin.pack(agent, file, first, length)
     assert len(packed) == origin.ORIGIN_BYTES == 28
     assert origin.unpack(packed) == (agent, file, first, length)
@@ -45,7 +45,8 @@ def test_numbers_that_do_not_fit_are_refused(numbers: tuple[int, int, int, int])
 
 @given(st.binary(max_size=60))
 def test_foreign_values_are_no_origin(value: bytes) -> None:
-    """A value of another length, or with ids from 2^63 on, is no origin and no error."""
+    """A value that is not 28 bytes long, or that holds an id or a position from 2^63 on, unpacks to
+    None without an error."""
     found = origin.unpack(value)
     if len(value) != 28 or value[0] > 127 or value[8] > 127 or value[16] > 127:
         assert found is None

@@ -16,7 +16,8 @@ TOPIC_ID = uuid.UUID(int=10)
 
 
 class OneCluster:
-    """A cluster with a mirror topic and two other topics. The topic `none` does not exist there."""
+    """A cluster with a mirror topic, which is a copy of another cluster's topic, and two other
+    topics. The topic `none` does not exist there."""
 
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))
@@ -65,7 +66,8 @@ def test_a_cluster_has_the_name_that_its_brokers_tell(
 
 def test_a_cluster_under_two_names_is_refused() -> None:
     """If the settings and the brokers give a cluster two names, the name in the settings is
-    refused. Otherwise announcements and counts under two names would never be matched."""
+    refused. Otherwise what agents announce under one name would never be compared with what is
+    counted under the other name."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

@@ -73,8 +73,8 @@ def test_a_full_buffer_holds_senders_back() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_keys_belong_to_messages() -> None:
-    """A set has one key for all messages or one for each; other numbers of keys are refused. A set
-    without messages is done at once."""
+    """A set, which is the messages of one send, has one key for all messages or one for each; other
+    numbers of keys are refused. A set without messages is done at once."""
     with Producer(NOBODY) as producer:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
@@ -171,7 +171,7 @@ def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
 
 
 class DeliversAtOnce:
-    """A sender without a thread: each wake delivers the batches that are ready."""
+    """A sender without a thread: each call of `wake` delivers the batches that are ready."""
 
     def __init__(self, _connect: Any, batches: Producer) -> None:
         self.batches = batches

@@ -1,4 +1,5 @@
-"""A set's metadata is a sequence like any other, in the order of its messages."""
+"""A set is the messages of one send. Its metadata is a sequence like any other, in the order of the
+messages."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 def sending_of_five() -> Sending:
     """A set of five messages: 0, 1 and 4 are in the first partition, 2 and 3 in the second. The
-    second partition's answer comes first."""
+    messages of the second partition are acknowledged first."""
     sending = Sending(0, 5, single=False)
     assert not sending.delivered(2, SECOND, 70, [12, 13])
     assert not sending.delivered(0, FIRST, 100, [10, 11])

@@ -112,8 +112,8 @@ sources:
 
 
 def test_flag_beats_file_beats_default(tmp_path: Path) -> None:
-    """Key by key, a flag overrides the file, and the file overrides the default. Of several flags
-    for one key the last one wins."""
+    """Key by key, a flag (--set KEY=VALUE) overrides the file, and the file overrides the default.
+    If several flags are for one key, the last one wins."""
     path = given_file(tmp_path, "batch.size: 10\ncluster.name: dc1\nstate.dir: /s")
     loaded = load(Agent, path, ["batch.size=20", "batch.size=30"])
     assert (loaded.batch_bytes, loaded.cluster, loaded.ratio) == (30, "dc1", 0.5)
@@ -305,15 +305,16 @@ def test_documented_lists_every_key_with_nested_ones() -> None:
 
 
 def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
-    """If every default in the example is made active, the example still loads to the defaults."""
+    """The example configuration loads to the defaults even if all its default lines are active, not
+    commented out."""
     loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
     plain = load(Agent, None, ["state.dir=/var/lib/x"])
     assert loaded == plain
 
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
-    """The example shows each key once with its help. Only required keys are active, so the example
-    loads to the defaults."""
+    """The example configuration shows each key once with its help. Only required keys are active,
+    and all others are commented out, so the example loads to the defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -324,7 +325,7 @@ def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Pa
 
 
 def test_example_of_a_required_list_of_sections_loads(tmp_path: Path) -> None:
-    """Nested required settings stand in the example with their sample values."""
+    """Nested required settings stand in the example configuration with their sample values."""
 
     text = example(Sourced)
     loaded = load(Sourced, given_file(tmp_path, text))
@@ -360,7 +361,8 @@ class Outer:
 
 
 def test_missing_key_of_a_missing_section_is_named_whole() -> None:
-    """A required key in a section that is missing is named in the error by its full path."""
+    """If a whole section is missing, the error names the section's required key by its full
+    path."""
     with pytest.raises(ConfigurationRefused, match=r"the key 'inner\.needed' is missing"):
         load(Outer, None)
 
