@@ -130,11 +130,12 @@ def create_topic(
             raise TopicExists(f"Topic '{topic}' is being deleted.")
         for parent in (documents.TOPICS, documents.TOPIC_CONFIGS):
             client.ensure_path(parent)
-        # Remove settings that a half-finished creation or deletion left behind.
-        with contextlib.suppress(NoNodeError):
-            if client.retry(client.exists, documents.topic_path(topic)) is None:
-                client.retry(client.delete, documents.config_path(topic))
         transaction = client.transaction()
+        # A half-finished creation or deletion may have left settings behind. They are removed in
+        # the same transaction, so that the settings of a topic that another broker creates at the
+        # same time stay: that topic refuses the whole transaction.
+        if client.retry(client.exists, documents.config_path(topic)) is not None:
+            transaction.delete(documents.config_path(topic))
         transaction.create(documents.config_path(topic), documents.configs(configs))
         transaction.create(documents.topic_path(topic), documents.topic(topic_id, partitions))
         results = transaction.commit()
