@@ -27,7 +27,15 @@ job, and the session posts the outcome back. While ZooKeeper is away, no job is 
 requests that need a job get an error on which clients try again. The catalog stays unchanged
 meanwhile, so produce and fetch go on.
 
-Every write is conditional: it creates a node only if the node is absent, or changes it only if it
-has the version that was read. So if two brokers do the same thing at the same time, it is done
-once.
+A write is conditional: it creates a node only if the node is absent, or changes it only if it has
+the version that was read. So if two brokers do the same thing at the same time, it is done once.
+These writes are not conditional:
+
+    committed offsets        only the group's coordinator writes them, and the newest commit wins,
+                             whatever was there before. If an old coordinator's commit comes late,
+                             consumers read records again
+    the end of a deletion    the nodes of a topic are removed after its mark in /admin/delete_topics
+                             was seen, and the mark is removed last, so that it can be done again.
+                             While the mark is there, no topic gets the name. Only the controller
+                             does it
 """
