@@ -29,13 +29,10 @@ meanwhile, so produce and fetch go on.
 
 A write is conditional: it creates a node only if the node is absent, or changes it only if it has
 the version that was read. So if two brokers do the same thing at the same time, it is done once.
-These writes are not conditional:
+The end of a deletion removes a topic's nodes, and last the mark in /admin/delete_topics, in
+transactions that fail if the mark is gone.
 
-    committed offsets        only the group's coordinator writes them, and the newest commit wins,
-                             whatever was there before. If an old coordinator's commit comes late,
-                             consumers read records again
-    the end of a deletion    the nodes of a topic are removed after its mark in /admin/delete_topics
-                             was seen, and the mark is removed last, so that it can be done again.
-                             While the mark is there, no topic gets the name. Only the controller
-                             does it
+Committed offsets are written whatever was there before, and the last commit wins. In a group of
+Kafka clients only the group's coordinator writes them. If an old coordinator's commit comes late,
+consumers may read records again.
 """

@@ -12,6 +12,7 @@ from skidway.broker.coordination import documents, store
 from skidway.coordination import Coordinator, Versioned
 
 CONFIG, TOPIC = documents.config_path("logs"), documents.topic_path("logs")
+MARK = documents.deletion_path("logs")
 
 
 class Nodes:
@@ -22,8 +23,8 @@ class Nodes:
         self.content: dict[str, bytes] = {}
         self.after: dict[str, Callable[[], None]] = {}
 
-    def retry(self, call: Callable[..., Any], *args: Any) -> Any:
-        return call(*args)
+    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        return call(*args, **options)
 
     def ensure_path(self, _path: str) -> None:
         pass
@@ -33,20 +34,33 @@ class Nodes:
         self.after.pop(path, lambda: None)()
         return found
 
-    def delete(self, path: str) -> None:
-        if self.content.pop(path, None) is None:
+    def delete(self, path: str, recursive: bool = False) -> None:
+        found = [each for each in self.content if each == path or each.startswith(f"{path}/")]
+        if not found:
             raise NoNodeError
+        for each in found if recursive else [path]:
+            del self.content[each]
+
+    def get_children(self, path: str) -> list[str]:
+        if path not in self.content:
+            raise NoNodeError
+        inside = [each[len(path) + 1 :] for each in self.content if each.startswith(f"{path}/")]
+        return sorted({each.partition("/")[0] for each in inside})
 
     def transaction(self) -> Any:
+        checks: list[str] = []
         steps: list[tuple[str, bytes | None]] = []
         return SimpleNamespace(
             create=lambda path, data: steps.append((path, data)),
             delete=lambda path: steps.append((path, None)),
-            commit=lambda: self._commit(steps),
+            check=lambda path, _version: checks.append(path),
+            commit=lambda: self._commit(checks, steps),
         )
 
-    def _commit(self, steps: list[tuple[str, bytes | None]]) -> list[object]:
+    def _commit(self, checks: list[str], steps: list[tuple[str, bytes | None]]) -> list[object]:
         content = dict(self.content)
+        if not content.keys() >= set(checks):
+            return [NoNodeError()]
         for path, data in steps:
             if data is None and content.pop(path, None) is None:
                 return [NoNodeError()]
@@ -82,3 +96,51 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
     else:  # it did not look there, so nobody was faster
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
+
+
+def topic_nodes() -> dict[str, bytes]:
+    state = documents.state_path("logs", 0)
+    parents = [state.rpartition("/")[0], state.rpartition("/")[0].rpartition("/")[0]]
+    return dict.fromkeys([CONFIG, TOPIC, *parents, state], b"{}")
+
+
+def remove(nodes: Nodes) -> None:
+    store.remove_topic(cast(Coordinator, SimpleNamespace(client=nodes, connect="zk")), "logs")
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 500])
+def test_the_end_of_a_deletion_removes_all_nodes(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """The end of a deletion removes the topic, its partitions, its settings and the mark, however
+    many transactions that takes."""
+    monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
+    monkeypatch.setattr(store.stored_groups, "forget_topic", lambda *_: None)
+    nodes = Nodes()
+    nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
+    remove(nodes)
+    assert list(nodes.content) == ["/brokers/topics/logs2"]
+    remove(nodes)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(
+    monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """If another broker has finished the deletion meanwhile, a new topic of that name keeps its
+    nodes."""
+    nodes = Nodes()
+    nodes.content = {**topic_nodes(), MARK: b"{}"}
+
+    def finished() -> None:  # another broker finishes the deletion, and the topic is made again
+        del nodes.content[MARK]
+
+    def forget(*_: object) -> None:
+        if late:
+            nodes.after[MARK] = finished
+        else:
+            finished()
+
+    monkeypatch.setattr(store.stored_groups, "forget_topic", forget)
+    remove(nodes)
+    assert nodes.content == topic_nodes()
