@@ -278,7 +278,8 @@ class _Comparison:
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
     """The numbers of the writer's fields that match this field by name or alias. If several match,
-    Avro Java reads none of them."""
+    Avro Java reads none of them, and programs that read one differ in which (ours: `resolution`).
+    """
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 

@@ -12,6 +12,7 @@ directory of its own, which can serve as JAVA_HOME.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -161,37 +162,44 @@ def script_home(real: Path, environ: Mapping[str, str]) -> Path:
     is made if it is missing."""
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     content = script(real)
-    failure: OSError | None = None
-    for base in _caches(environ):
-        home = base / "java" / name
-        command = home / "bin" / "java"
+    failures: list[OSError] = []
+    for cache in (_user_cache, _temporary_cache):
         try:
-            if (
-                command.is_file()
-                and command.read_bytes() == content
-                and os.access(command, os.X_OK)
-            ):
-                return home
-            command.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            files.write_atomically(command, content, mode=0o755)
+            base = cache(environ)
+            if base is not None:
+                _write_script(base / "java" / name / "bin" / "java", content)
+                return base / "java" / name
         except OSError as error:
-            failure = error
-        else:
-            return home
-    assert failure is not None
+            failures.append(error)
+    reasons = "; ".join(f"{each.strerror} ({each.filename})" for each in failures)
     raise SkidwayError(
-        f"cannot write the start script of the bundled Java: {failure.strerror} "
-        f"({failure.filename}); make that directory writable or set XDG_CACHE_HOME"
+        f"cannot write the start script of the bundled Java: {reasons}; make that directory "
+        "writable or set XDG_CACHE_HOME"
     )
 
 
-def _caches(environ: Mapping[str, str]) -> Iterator[Path]:
-    """The user's cache directory, then a temporary directory that belongs to the user alone."""
+def _write_script(command: Path, content: bytes) -> None:
+    """Writes the script, unless it is there already. Raises OSError."""
+    if command.is_file() and command.read_bytes() == content and os.access(command, os.X_OK):
+        return
+    command.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files.write_atomically(command, content, mode=0o755)
+
+
+def _user_cache(environ: Mapping[str, str]) -> Path | None:
+    """The user's cache directory; None if the environment names none."""
     if chosen := environ.get("XDG_CACHE_HOME"):
-        yield Path(chosen) / "skidway"
-    elif (home := environ.get("HOME")) and home != "/":
-        yield Path(home) / ".cache" / "skidway"
+        return Path(chosen) / "skidway"
+    home = environ.get("HOME")
+    return Path(home) / ".cache" / "skidway" if home and home != "/" else None
+
+
+def _temporary_cache(_: Mapping[str, str]) -> Path:
+    """A temporary directory that belongs to the user alone. Makes it if it is missing. Raises
+    OSError.
+    """
     own = Path(tempfile.gettempdir()) / f"skidway-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)
-    if own.stat().st_uid == os.getuid() and not own.is_symlink():
-        yield own
+    if own.is_symlink() or own.stat().st_uid != os.getuid():
+        raise PermissionError(errno.EPERM, "It is a link or another user's directory", str(own))
+    return own

@@ -84,6 +84,10 @@ class Decompressor:
                 parts.append(part)
                 count -= len(part)
             return b"".join(parts)
+        except MemoryError as error:  # a damaged header can ask for a window of 4 GiB
+            raise OSError(
+                errno.ENOMEM, "it cannot be decompressed: there is not enough memory"
+            ) from error
         except _DAMAGE as error:
             raise OSError(errno.EIO, f"it cannot be decompressed: {error}") from error
 

@@ -69,12 +69,17 @@ class PlainSizes:
         while True:
             path, content = self._queue.get()
             try:
-                size: int | OSError | None = _measure(path, content)
-            except OSError as error:
-                size = error
-            if size is not None:
-                self.learn(content, size)
-            self._asked.discard(content)
+                self._look(path, content)
+            finally:  # even if a bug ends this thread: who asks again starts another one
+                self._asked.discard(content)
+
+    def _look(self, path: str, content: Content) -> None:
+        try:
+            size: int | OSError | None = _measure(path, content)
+        except OSError as error:
+            size = error
+        if size is not None:
+            self.learn(content, size)
 
 
 def _measure(path: str, content: Content) -> int | None:

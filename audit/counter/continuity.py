@@ -102,8 +102,7 @@ def identity(header: BatchHeader) -> BatchId:
 def _compared(following: Following, header: BatchHeader) -> Step:
     position = following.position
     if header.base_offset >= position.next_offset:  # the last counted batch is no longer in the log
-        unverified = Step(Following(position), reason="")
-        step = at_batch(unverified.following, header)
+        step = at_batch(Following(position), header)
         gap = step.gap or (position.next_offset, position.next_offset)
         reason = step.reason or "the batch below could not be compared any more"
         return Step(step.following, step.counts, gap, reason, step.stop)

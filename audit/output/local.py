@@ -27,23 +27,25 @@ class LocalOutput:
 
     def length(self, path: str) -> int | None:
         """See Output."""
-        with failures("look at", self._root / path):
+        file = self._file(path)
+        with failures("look at", file):
             try:
-                return (self._root / path).stat().st_size
+                return file.stat().st_size
             except NOT_THERE:
                 return None
 
     def read(self, path: str) -> bytes | None:
         """See Output."""
-        with failures("read", self._root / path):
+        file = self._file(path)
+        with failures("read", file):
             try:
-                return (self._root / path).read_bytes()
+                return file.read_bytes()
             except NOT_THERE:
                 return None
 
     def open(self, path: str) -> IO[bytes] | None:
         """See Output."""
-        file = self._odd.get(path, self._root / path)
+        file = self._file(path)
         with failures("read", file):
             try:
                 return file.open("rb")
@@ -64,6 +66,9 @@ class LocalOutput:
                     except NOT_THERE:
                         continue  # the file was moved while we looked
                     yield FileEntry(self._called(file), length)
+
+    def _file(self, path: str) -> Path:
+        return self._odd.get(path, self._root / path)
 
     def _called(self, file: Path) -> str:
         name = str(file.relative_to(self._root))

@@ -102,7 +102,9 @@ def head(output: Output, topic: str) -> Committed:
     try:
         source = Source(**{each: manifest["source"][each] for each in Source.__slots__})
     except (KeyError, TypeError) as error:
-        raise ManifestUnreadable(f"the manifest of load 1 of {topic} lacks {error}") from error
+        raise ManifestUnreadable(
+            f"the manifest of load {known[0]} of {topic} lacks {error}"
+        ) from error
     return Committed(topic, source, manifest["producer"])
 
 

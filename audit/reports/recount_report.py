@@ -47,6 +47,8 @@ def sentence(compared: Compared) -> str:
             f"{bad} of {len(compared)} recounted topics differ from what was committed and counted."
         )
     topics = "1 topic" if len(compared) == 1 else f"{len(compared)} topics"
+    if rows == 1:
+        return f"The 1 row of {topics} is what every tier counted."
     return f"The {rows} rows of {topics} are what every tier counted."
 
 

@@ -27,7 +27,12 @@ job, and the session posts the outcome back. While ZooKeeper is away, no job is 
 requests that need a job get an error on which clients try again. The catalog stays unchanged
 meanwhile, so produce and fetch go on.
 
-Every write is conditional: it creates a node only if the node is absent, or changes it only if it
-has the version that was read. So if two brokers do the same thing at the same time, it is done
-once.
+A write is conditional: it creates a node only if the node is absent, or changes it only if it has
+the version that was read. So if two brokers do the same thing at the same time, it is done once.
+The end of a deletion removes a topic's nodes, and last the mark in /admin/delete_topics, in
+transactions that fail if the mark is gone.
+
+Committed offsets are written whatever was there before, and the last commit wins. In a group of
+Kafka clients only the group's coordinator writes them. If an old coordinator's commit comes late,
+consumers may read records again.
 """

@@ -12,6 +12,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
@@ -29,6 +30,10 @@ from skidway.kafka.types import TopicPartition
 
 PRODUCER_IDS_A_BLOCK = 1000
 PRODUCER_ID_MAX = (1 << 63) - 1
+REMOVED_AT_ONCE = 500
+"""The most nodes that one transaction removes, because ZooKeeper closes the connection of a request
+above 1 MB.
+"""
 _ATTEMPTS_MAX = 100
 _LOOK_AGAIN_S = 0.25
 _log = log.get(__name__)
@@ -130,11 +135,12 @@ def create_topic(
             raise TopicExists(f"Topic '{topic}' is being deleted.")
         for parent in (documents.TOPICS, documents.TOPIC_CONFIGS):
             client.ensure_path(parent)
-        # Remove settings that a half-finished creation or deletion left behind.
-        with contextlib.suppress(NoNodeError):
-            if client.retry(client.exists, documents.topic_path(topic)) is None:
-                client.retry(client.delete, documents.config_path(topic))
         transaction = client.transaction()
+        # A half-finished creation or deletion may have left settings behind. They are removed in
+        # the same transaction, so that the settings of a topic that another broker creates at the
+        # same time stay: that topic refuses the whole transaction.
+        if client.retry(client.exists, documents.config_path(topic)) is not None:
+            transaction.delete(documents.config_path(topic))
         transaction.create(documents.config_path(topic), documents.configs(configs))
         transaction.create(documents.topic_path(topic), documents.topic(topic_id, partitions))
         results = transaction.commit()
@@ -252,11 +258,38 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
         if client.retry(client.exists, mark) is None:
             return
         stored_groups.forget_topic(coordinator, topic)
-        for path in (documents.topic_path(topic), documents.config_path(topic)):
-            with contextlib.suppress(NoNodeError):
-                client.retry(client.delete, path, recursive=True)
-        with contextlib.suppress(NoNodeError):
-            client.retry(client.delete, mark)
+        for _ in range(_ATTEMPTS_MAX):
+            if client.retry(client.exists, mark) is None:
+                return
+            nodes = _tree(client, documents.topic_path(topic))
+            nodes += _tree(client, documents.config_path(topic))
+            if _removed(client, mark, [*nodes, mark]):
+                return
+    raise Unreachable(f"ZooKeeper's nodes of topic {topic} change too often to be removed")
+
+
+def _removed(client: Any, mark: str, paths: Sequence[str]) -> bool:
+    """Removes the nodes in order, in transactions that fail if the mark is gone. Returns whether
+    all are removed.
+    """
+    for at in range(0, len(paths), REMOVED_AT_ONCE):
+        transaction = client.transaction()
+        transaction.check(mark, -1)
+        for path in paths[at : at + REMOVED_AT_ONCE]:
+            transaction.delete(path)
+        if any(isinstance(each, Exception) for each in transaction.commit()):
+            return False
+    return True
+
+
+def _tree(client: Any, path: str) -> list[str]:
+    """The node and all nodes below it, each after its children; empty if there is no node."""
+    try:
+        children = client.retry(client.get_children, path)
+    except NoNodeError:
+        return []
+    below = [each for name in children for each in _tree(client, f"{path}/{name}")]
+    return [*below, path]
 
 
 def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:

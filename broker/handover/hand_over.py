@@ -63,6 +63,7 @@ class HandOver:
             progress(f"{partition}: reading {path}")
             self._open(home, partition, path, config)
             _check_batches(path)
+            _drop_waybill(path)
             path.rename(moved)
             fsync_directory(home.path)
         log = self._open(home, partition, moved, config)
@@ -119,6 +120,15 @@ class HandOver:
         log = open_log(opening).log
         log.close_cleanly()
         return log
+
+
+def _drop_waybill(path: Path) -> None:
+    """Removes the waybill that an interrupted take-over left in a served directory. After the
+    rename, that waybill would count as the waybill of this hand-over.
+    """
+    if (path / waybill.FILE).exists():
+        (path / waybill.FILE).unlink()
+        fsync_directory(path)
 
 
 def _check_batches(path: Path) -> None:

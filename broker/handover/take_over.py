@@ -40,20 +40,49 @@ class TakeOver:
         home, path = self._home_of(directory)
         bill = waybill.read(path)
         if bill is None:
-            raise StateRefused(
-                f"{path} has no {waybill.FILE}: hand the partition over first (skidway broker "
-                "hand-over, where it was served), and copy all of its directory"
-            )
+            return self._resume(home, path)
         target = self._check(path, home, bill)
         progress(f"{bill.partition}: comparing {bill.size_bytes} bytes in {path}")
         waybill.receive(path, bill)
         self._note_offsets(home, bill)
         epoch = self._switch(bill)
         path.rename(target)
-        fsync_directory(home.path)
-        (target / waybill.FILE).unlink()
-        fsync_directory(target)
+        _finish(home, target)
         return target, bill, epoch
+
+    def _resume(self, home: LogDirectory, path: Path) -> tuple[Path, Waybill, int]:
+        """Completes a take-over that ended after the directory's rename, so that `path` is gone and
+        the waybill is in the renamed directory. Raises StateRefused if there is no such take-over.
+        """
+        partition = names.moved_partition(path.name)
+        if partition is not None and not path.exists():
+            target = home.path / names.partition_directory(partition)
+            bill = waybill.read(target)
+            if bill is not None and bill.partition == partition:
+                epoch = self._epoch_since(bill)
+                _finish(home, target)
+                return target, bill, epoch
+            if target.exists():
+                raise _served_already(target)
+        raise StateRefused(
+            f"{path} has no {waybill.FILE}: hand the partition over first (skidway broker "
+            "hand-over, where it was served), and copy all of its directory"
+        )
+
+    def _epoch_since(self, bill: Waybill) -> int:
+        """The leader epoch in which this broker leads a partition that it has taken over. Raises
+        StateRefused if it does not lead the partition.
+        """
+        assigned = reassignment.read(self._coordinator, bill.partition)
+        now = assigned.state
+        newer = assigned.topic_id == bill.topic_id and now.leader_epoch > bill.leader_epoch
+        if not newer or now.leader != self._broker_id:
+            raise StateRefused(
+                f"{bill.partition} is led by broker {now.leader} in leader epoch "
+                f"{now.leader_epoch}, so this broker did not take over what was handed over by "
+                f"broker {bill.broker_id} in epoch {bill.leader_epoch}"
+            )
+        return now.leader_epoch
 
     def _home_of(self, directory: Path) -> tuple[LogDirectory, Path]:
         path = directory.absolute()
@@ -77,7 +106,7 @@ class TakeOver:
         name = names.partition_directory(bill.partition)
         for each in self._directories:
             if (each.path / name).exists():
-                raise StateRefused(f"{each.path / name} is there already; this broker serves it")
+                raise _served_already(each.path / name)
         return home.path / name
 
     def _note_offsets(self, home: LogDirectory, bill: Waybill) -> None:
@@ -112,3 +141,14 @@ class TakeOver:
             )
         reassignment.write(self._coordinator, bill.partition, assigned, wanted)
         return wanted.leader_epoch
+
+
+def _finish(home: LogDirectory, target: Path) -> None:
+    """Makes the rename durable and removes the waybill. Raises OSError."""
+    fsync_directory(home.path)
+    (target / waybill.FILE).unlink()
+    fsync_directory(target)
+
+
+def _served_already(target: Path) -> StateRefused:
+    return StateRefused(f"{target} is there already; this broker serves it")

@@ -1,9 +1,11 @@
 """The threads that wait for the disk, so that the loop need not wait.
 
 The loop hands over work as a function without arguments that uses only descriptors and paths. The
-result comes back to the loop by `post`. Each partition has at most one flush under way. Each other
-kind of work (writing checkpoints, removing expired files) has at most one item in the queue. So the
-number of partitions bounds the queue.
+result comes back to the loop by `post`. Each partition has at most one flush under way, and each
+log directory at most one write of its checkpoints. Nothing limits other work in the queue: each
+removal of expired files, creation of logs, removal of a partition's directory, and look at the
+volumes' sizes is an item of its own. Such items are small (paths), so a slow disk delays them, and
+only as many wait as were asked for meanwhile.
 """
 
 from __future__ import annotations

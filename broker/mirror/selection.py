@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from skidway.kafka.source import CLUSTER_CONFIG
+
 AUDIT_TOPIC = "_skidway_audit"
 INTERNAL = "_"
 TOPIC_CHARACTERS_MAX = 249
@@ -38,7 +40,7 @@ def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str)
 
 def is_mirror(configs: Mapping[str, str]) -> bool:
     """Whether a topic with these configs is a mirror in its own cluster."""
-    return bool(configs.get("mirror.source.cluster"))
+    return bool(configs.get(CLUSTER_CONFIG))
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:

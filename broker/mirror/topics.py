@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from skidway import log
-from skidway.broker.mirror import rounds
+from skidway.broker.mirror import rounds, selection
 from skidway.broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
 from skidway.broker.mirror.surroundings import Ask, Done, Local
 from skidway.errors import SkidwayError
@@ -181,7 +181,7 @@ class SourceTopics:
             self.not_done[row.resource_name] = f"its configs cannot be read: {error}"
         else:
             configs = {each.name: each.value or "" for each in row.configs}
-            self._are_mirrors[key] = bool(configs.get(rounds.SOURCE_CLUSTER))
+            self._are_mirrors[key] = selection.is_mirror(configs)
 
 
 def _name_told(response: DescribeConfigsResponse) -> str | None:

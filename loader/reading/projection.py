@@ -1,10 +1,11 @@
 """Turns the writer's columns into the file's columns. A file has the subject's latest schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
-as an alias. If no writer's field matches a reader's field, the rows get the default of the reader's
-field, or null. A value is cast to the reader's type if the cast does not change it. A row that does
-not fit is set apart. If the writer's schema as a whole does not fit the reader's (a field without
-default, a type that has no cast), all its rows are set apart.
+as an alias. If several match, the same name comes first, then the aliases in their order, as in
+`resolution`. If no writer's field matches a reader's field, the rows get the default of the
+reader's field, or null. A value is cast to the reader's type if the cast does not change it. A row
+that does not fit is set apart. If the writer's schema as a whole does not fit the reader's (a field
+without default, a type that has no cast), all its rows are set apart.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
 neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's

@@ -3,6 +3,10 @@
 The rules are those of Avro 1.12, "Schema Resolution". Where these rules leave a choice, this module
 decides so:
 
+- If several of the writer's fields match a reader's field, the field of the same name is read, else
+  the field of the first alias that matches. The others are left out, like all fields that the
+  reader does not have. Avro Java refuses such a pair of schemas, and so does the compatibility
+  check (READER_FIELD_AMBIGUOUS): the pair can only come from a subject that is not checked.
 - In a reader's union, a branch of the writer's type comes before a branch to which that type can be
   promoted, as in Avro Java: an int stays an int if the union has the branches float and int.
 - Between two timestamps, two times of day or two decimals, the value is kept, not the bare number:

@@ -91,11 +91,7 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
             for each in contents.versions.values()
             if ours and each.extra
         ),
-        *(
-            f"subject {each} is in another context"
-            for each in contents.subjects()
-            if ours and each.startswith(CONTEXT)
-        ),
+        *(f"subject {each} is in another context" for each in _elsewhere(contents) if ours),
         *(
             f"the configuration of {subject or 'all subjects'} has {', '.join(_more(level))}"
             for subject, level in contents.levels.items()
@@ -108,14 +104,18 @@ def supported(contents: Contents, types: Collection[str]) -> Contents:
     """The contents without the parts that `unsupported` names, and without the versions that
     reference such parts."""
     ours = set(types) == {"AVRO"}
-    kept = Contents(highest_id=contents.highest_id, modes=dict(contents.modes))
+    kept = Contents(highest_id=contents.highest_id)
     for each in in_order(contents.versions.values()):
         refers = all((r.subject, r.version) in kept.versions for r in each.references)
-        elsewhere = ours and each.subject.startswith(CONTEXT)
+        elsewhere = ours and _is_elsewhere(each.subject)
         if each.schema_type in types and refers and not elsewhere:
             kept.add(replace(each, extra={}) if ours else each)
     for subject, level in contents.levels.items():
-        kept.levels[subject] = {LEVEL: level[LEVEL]} if ours and LEVEL in level else level
+        if not (ours and _is_elsewhere(subject)):
+            kept.levels[subject] = {LEVEL: level[LEVEL]} if ours and LEVEL in level else level
+    for subject, mode in contents.modes.items():
+        if not (ours and _is_elsewhere(subject)):
+            kept.modes[subject] = mode
     return kept
 
 
@@ -124,6 +124,17 @@ def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
     if (one.schema_type, one.references) != (other.schema_type, other.references):
         return False
     return one.schema == other.schema or _spelled(one) == _spelled(other)
+
+
+def _is_elsewhere(subject: str | None) -> bool:
+    """Whether a subject is in another context. None stands for all subjects of the registry."""
+    return subject is not None and subject.startswith(CONTEXT)
+
+
+def _elsewhere(contents: Contents) -> list[str]:
+    """The subjects in other contexts that have a version, a level or a mode."""
+    named = {*contents.subjects(), *contents.levels, *contents.modes}
+    return sorted(each for each in named if each is not None and _is_elsewhere(each))
 
 
 def _conflicts(wanted: Contents, there: Contents) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
+from skidway.cli.moments import parse_since
 from skidway.cli.options import (
     add_bootstrap_option,
     add_json_option,
@@ -16,10 +16,10 @@ from skidway.cli.options import (
 )
 from skidway.cli.output import print_json, print_rows
 from skidway.cli.topics import connect
+from skidway.clock import SystemClock
 from skidway.consumer.administration import Groups
 from skidway.consumer.tree import zookeeper_of
 from skidway.coordination import Coordinator
-from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.types import TopicPartition
 
@@ -50,7 +50,8 @@ def register(subparsers: Any) -> None:
     where.add_argument(
         "--to-datetime",
         metavar="TIME",
-        help="to the first record at or after 2026-01-31T12:00:00 (UTC unless it says otherwise)",
+        help="to the first record at or after 2026-01-31T12:00:00 (UTC unless it says otherwise), "
+        "or after a time so long ago: 90m, 24h",
     )
     reset.add_argument("--dry-run", action="store_true", help="show what would be set")
     add_json_option(reset)
@@ -112,13 +113,6 @@ def _offsets(groups: Groups, args: argparse.Namespace) -> dict[TopicPartition, i
     if args.to_offset is not None:
         return groups.at_offset(*chosen, args.to_offset, args.partition)
     if args.to_datetime is not None:
-        return groups.positions(*chosen, _time_ms(args.to_datetime), args.partition)
+        time_ms = parse_since(args.to_datetime, SystemClock().time_ms(), "--to-datetime")
+        return groups.positions(*chosen, time_ms, args.partition)
     return groups.positions(*chosen, EARLIEST if args.to_earliest else LATEST, args.partition)
-
-
-def _time_ms(text: str) -> int:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"--to-datetime {text}: not a time like 2026-01-31T12:00:00") from error
-    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)

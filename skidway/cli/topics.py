@@ -222,7 +222,10 @@ def _show(documents: list[dict[str, Any]], args: argparse.Namespace) -> None:
             is_own = source == ConfigSource.TOPIC_CONFIG.name
             if args.all or is_own or (value and key.startswith(CONFIGS_SHOWN)):
                 print(f"  {key} = {value}  ({SOURCES.get(source, source.lower())})")
-        table(document["partitions"], list(document["partitions"][0]))
+        if document["partitions"]:
+            table(document["partitions"], list(document["partitions"][0]))
+        else:
+            print("  its partitions are not known: the broker does not name them as 0, 1, 2 ...")
 
 
 def connect(args: argparse.Namespace) -> Client:

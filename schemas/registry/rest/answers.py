@@ -63,14 +63,14 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
-    return error(500, STORE_ERROR, str(raised))
+    return _as_accepted(error(500, STORE_ERROR, str(raised)), request)
 
 
-async def on_unexpected(_: Request, raised: Exception) -> Response:
+async def on_unexpected(request: Request, raised: Exception) -> Response:
     """Starlette calls this for an exception that nobody expected. It is a bug of ours, so the
     status is 500."""
     _log.error("registry_request_failed", exc=raised)
-    return of_status(500)
+    return _as_accepted(of_status(500), request)
 
 
 def _response(status: int, document: Any) -> Response:

@@ -126,7 +126,7 @@ def test_a_group_is_reset_while_nobody_reads(
     assert offsets("--to-earliest") == [0, 0, 0, 0]
     with pytest.raises(UsageError, match="holds offsets 0 to 30"):
         offsets("--to-offset", "31", "--partition", "0")
-    with pytest.raises(UsageError, match="not a time"):
+    with pytest.raises(UsageError, match="neither a time"):
         offsets("--to-datetime", "yesterday")
     with pytest.raises(UsageError, match="no topic"):
         run("reset", topic.name, "--topic", "never-was", "--to-earliest")

@@ -328,9 +328,10 @@ def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
         step = 0
         while killed_at(step := step + 1, tmp_path, *command):
             assert moving.served() == ([2] if (pair.new.logs / "logs-0").exists() else [])
-            if moved(pair.new).exists():
+            if list(pair.new.logs.glob("logs-0*/waybill.json")):
                 moving.take_over()
             assert moving.served() == [2]
+            assert not (pair.new.logs / "logs-0" / "waybill.json").exists()
             assert stored(pair.new.logs / "logs-0") == before
             starts = checkpoints.read_offsets(pair.new.logs / "log-start-offset-checkpoint")
             assert starts[LOGS] == DELETED

@@ -121,3 +121,25 @@ def test_script_goes_to_an_own_temporary_directory_without_a_home(
     home = java.script_home(tmp_path / "java", {"HOME": str(tmp_path / "file")})
     assert home.is_relative_to(tmp_path)
     assert next(tmp_path.glob("skidway-*")).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("with_home", [True, False])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_temporary_directory_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, with_home: bool
+) -> None:
+    """If neither the cache nor the temporary directory can hold the start script, one sentence
+    names the directories, whatever stands in the temporary directory's place."""
+    monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
+    own = tmp_path / f"skidway-{java.os.getuid()}"
+    (tmp_path / "file").write_text("")
+    if kind == "file":
+        own.write_text("")
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        own.symlink_to(tmp_path / "elsewhere")
+    environ = {"HOME": str(tmp_path / "file")} if with_home else {}
+    with pytest.raises(SkidwayError, match="cannot write the start script") as raised:
+        java.script_home(tmp_path / "java", environ)
+    assert str(own) in str(raised.value)
+    assert (str(tmp_path / "file") in str(raised.value)) == with_home

@@ -164,3 +164,22 @@ def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
     assert sorted(kept.versions) == [("r", 1), ("s", 1)]
     assert not unsupported(kept, ["AVRO"])
     assert not unsupported(wanted, ["AVRO", "JSON", "PROTOBUF"])
+
+
+def test_settings_of_subjects_in_other_contexts_are_told_and_left_out() -> None:
+    """Levels and modes of subjects in other contexts are named and left out on our registry, even
+    if the subjects have no versions; the settings of other subjects stay."""
+    level = {"compatibilityLevel": "FULL"}
+    wanted = Contents(
+        levels={None: level, "s": level, ":.ctx:s": level},
+        modes={None: "READWRITE", "s": "READONLY", ":.ctx:t": "READONLY"},
+    )
+    assert unsupported(wanted, ["AVRO"]) == [
+        "subject :.ctx:s is in another context",
+        "subject :.ctx:t is in another context",
+    ]
+    kept = supported(wanted, ["AVRO"])
+    assert kept.levels == {None: level, "s": level}
+    assert kept.modes == {None: "READWRITE", "s": "READONLY"}
+    assert supported(wanted, ["AVRO", "JSON"]).levels == wanted.levels
+    assert supported(wanted, ["AVRO", "JSON"]).modes == wanted.modes

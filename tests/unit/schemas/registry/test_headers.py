@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from skidway.errors import SkidwayError
 from skidway.schemas.registry.rest import CONTENT_TYPE
 from support.registry_http import Registry, record
 
@@ -70,6 +71,20 @@ def test_an_answer_has_the_type_that_the_client_likes_best(
     for path, status in (("/subjects", 200), ("/subjects/none/versions", 404), ("/none", 404)):
         answer = registry.http.get(path, headers={"Accept": accept})
         assert (answer.status_code, answer.headers["content-type"]) == (status, kind)
+
+
+@pytest.mark.parametrize("error", [SkidwayError("the log is away"), RuntimeError("a bug")])
+def test_an_answer_about_our_own_failure_has_the_accepted_type(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """An answer with status 500 has the media type that the client prefers, like every answer."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(registry.store, "write", fail)
+    answer = registry.http.post(PATH, content=BODY, headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/json")
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1", "application/json;q=0"])

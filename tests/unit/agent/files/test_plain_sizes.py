@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from skidway.agent.files import decompressed, plain_sizes
+from skidway.agent.files.plain_sizes import Content, PlainSizes
+from support.processes import eventually
+
+
+class Exhausted:
+    """A compressed stream that asks for more memory than there is."""
+
+    def __init__(self, _: object) -> None:
+        pass
+
+    def read(self, _: int) -> bytes:
+        raise MemoryError
+
+
+def compressed(folder: Path) -> tuple[str, Content]:
+    path = folder / "app.log.1.xz"
+    path.write_bytes(b"\xfd7zXZ\x00")
+    return str(path), Content.of(os.stat(path))
+
+
+def test_a_file_that_needs_too_much_memory_has_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file whose damaged header asks for more memory than there is counts as a file that cannot
+    be decompressed, and the agent learns that."""
+    format_ = decompressed._FORMATS[".xz"]._replace(stream=Exhausted)
+    monkeypatch.setitem(decompressed._FORMATS, ".xz", format_)
+    path, content = compressed(tmp_path)
+    sizes = PlainSizes()
+    sizes.ask(path, content)
+    eventually(lambda: sizes.known(content) is not None, within_s=5, every_s=0.01)
+    found = sizes.known(content)
+    assert isinstance(found, OSError)
+    assert found.errno == errno.ENOMEM
+
+
+def test_a_file_whose_measuring_broke_off_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is measured when the agent asks again, even if an unexpected error ended the thread
+    that measured it."""
+    failing = [RuntimeError("unexpected")]
+
+    def measure(_path: str, _content: Content) -> int:
+        if failing:
+            raise failing.pop()
+        return 7
+
+    monkeypatch.setattr(plain_sizes, "_measure", measure)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    path, content = compressed(tmp_path)
+    sizes = PlainSizes()
+
+    def measured() -> bool:
+        sizes.ask(path, content)
+        return sizes.known(content) == 7
+
+    eventually(measured, within_s=5, every_s=0.01)

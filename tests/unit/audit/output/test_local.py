@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from skidway.audit.output.local import LocalOutput
+
+
+def test_a_listed_file_can_be_read_whatever_its_name(tmp_path: Path) -> None:
+    """A file that was listed can be measured, read and opened under the listed path, even if its
+    name is not UTF-8."""
+    (tmp_path / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
+    output = LocalOutput(str(tmp_path))
+    [entry] = output.files("")
+    assert output.length(entry.path) == entry.length == 4
+    assert output.read(entry.path) == b"rows"
+    file = output.open(entry.path)
+    assert file is not None
+    with file:
+        assert file.read() == b"rows"

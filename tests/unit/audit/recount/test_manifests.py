@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.output.local import LocalOutput
+from skidway.audit.recount import manifests
+from skidway.audit.recount.manifests import ManifestUnreadable
+
+
+def test_the_load_of_an_unreadable_first_manifest_is_named(tmp_path: Path) -> None:
+    """The refusal of a topic's first manifest names that manifest's load, even if the manifests of
+    earlier loads are gone."""
+    manifest = {
+        "format": 1, "number": 5, "producer": "p", "source": {}, "files": [], "audit": {},
+        "partitions": [],
+    }  # fmt: skip
+    path = tmp_path / "_skidway" / "logs" / f"{5:020}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ManifestUnreadable, match="the manifest of load 5 of logs lacks"):
+        manifests.head(LocalOutput(str(tmp_path)), "logs")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from skidway.broker.coordination import documents, store
+from skidway.coordination import Coordinator, Versioned
+
+CONFIG, TOPIC = documents.config_path("logs"), documents.topic_path("logs")
+MARK = documents.deletion_path("logs")
+
+
+class Nodes:
+    """Stands in for kazoo's client and for its transaction, over a dictionary. `after` is called
+    once, after the path that it names was looked at."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+        self.after: dict[str, Callable[[], None]] = {}
+
+    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        return call(*args, **options)
+
+    def ensure_path(self, _path: str) -> None:
+        pass
+
+    def exists(self, path: str) -> object:
+        found = path in self.content or None
+        self.after.pop(path, lambda: None)()
+        return found
+
+    def delete(self, path: str, recursive: bool = False) -> None:
+        found = [each for each in self.content if each == path or each.startswith(f"{path}/")]
+        if not found:
+            raise NoNodeError
+        for each in found if recursive else [path]:
+            del self.content[each]
+
+    def get_children(self, path: str) -> list[str]:
+        if path not in self.content:
+            raise NoNodeError
+        inside = [each[len(path) + 1 :] for each in self.content if each.startswith(f"{path}/")]
+        return sorted({each.partition("/")[0] for each in inside})
+
+    def transaction(self) -> Any:
+        checks: list[str] = []
+        steps: list[tuple[str, bytes | None]] = []
+        return SimpleNamespace(
+            create=lambda path, data: steps.append((path, data)),
+            delete=lambda path: steps.append((path, None)),
+            check=lambda path, _version: checks.append(path),
+            commit=lambda: self._commit(checks, steps),
+        )
+
+    def _commit(self, checks: list[str], steps: list[tuple[str, bytes | None]]) -> list[object]:
+        content = dict(self.content)
+        if not content.keys() >= set(checks):
+            return [NoNodeError()]
+        for path, data in steps:
+            if data is None and content.pop(path, None) is None:
+                return [NoNodeError()]
+            if data is not None and content.setdefault(path, data) is not data:
+                return [NodeExistsError()]
+        self.content = content
+        return [path for path, _ in steps]
+
+
+def create(nodes: Nodes, settings: dict[str, str]) -> None:
+    def get(path: str) -> Versioned | None:
+        return Versioned(nodes.content[path], 0) if path in nodes.content else None
+
+    coordinator = cast(Coordinator, SimpleNamespace(client=nodes, get=get, connect="zk"))
+    store.create_topic(coordinator, "logs", uuid.uuid4(), {0: [1]}, settings)
+
+
+@pytest.mark.parametrize("looked_at", [TOPIC, CONFIG])
+@pytest.mark.parametrize("left", [False, True])
+def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
+    looked_at: str, left: bool
+) -> None:
+    """If two brokers create a topic at the same time, the topic of the faster one keeps its
+    settings, whatever an earlier creation left behind."""
+    nodes = Nodes()
+    if left:
+        nodes.content[CONFIG] = documents.configs({"retention.ms": "1"})
+    nodes.after[looked_at] = lambda: create(nodes, {"retention.ms": "2"})
+    try:
+        create(nodes, {"retention.ms": "3"})
+    except store.TopicExists:
+        assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
+    else:  # it did not look there, so nobody was faster
+        assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
+    assert TOPIC in nodes.content
+
+
+def topic_nodes() -> dict[str, bytes]:
+    state = documents.state_path("logs", 0)
+    parents = [state.rpartition("/")[0], state.rpartition("/")[0].rpartition("/")[0]]
+    return dict.fromkeys([CONFIG, TOPIC, *parents, state], b"{}")
+
+
+def remove(nodes: Nodes) -> None:
+    store.remove_topic(cast(Coordinator, SimpleNamespace(client=nodes, connect="zk")), "logs")
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 500])
+def test_the_end_of_a_deletion_removes_all_nodes(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """The end of a deletion removes the topic, its partitions, its settings and the mark, however
+    many transactions that takes."""
+    monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
+    monkeypatch.setattr(store.stored_groups, "forget_topic", lambda *_: None)
+    nodes = Nodes()
+    nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
+    remove(nodes)
+    assert list(nodes.content) == ["/brokers/topics/logs2"]
+    remove(nodes)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(
+    monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """If another broker has finished the deletion meanwhile, a new topic of that name keeps its
+    nodes."""
+    nodes = Nodes()
+    nodes.content = {**topic_nodes(), MARK: b"{}"}
+
+    def finished() -> None:  # another broker finishes the deletion, and the topic is made again
+        del nodes.content[MARK]
+
+    def forget(*_: object) -> None:
+        if late:
+            nodes.after[MARK] = finished
+        else:
+            finished()
+
+    monkeypatch.setattr(store.stored_groups, "forget_topic", forget)
+    remove(nodes)
+    assert nodes.content == topic_nodes()
