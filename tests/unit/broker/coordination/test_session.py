@@ -6,16 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.exceptions import KazooException
 from kazoo.retry import RetryFailedError
 
 from skidway.broker.catalog import BrokerAddress, Catalog
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.session import Job, ZooKeeperSession
-from skidway.coordination import SessionState, Versioned
+from skidway.coordination import SessionState
 from skidway.errors import SkidwayError, StateRefused
 from support.clock import ManualClock
+from support.nodes import Nodes
 from support.promises import promise
 
 
@@ -86,41 +87,6 @@ def test_what_zookeeper_refuses_is_tried_again(
     assert alive.catalogs == [Catalog("cluster")]
 
 
-class Tree:
-    """Stands in for ZooKeeper: the nodes that the store's operations need, and their versions."""
-
-    def __init__(self, **nodes: bytes) -> None:
-        self.nodes = nodes
-        self.client = self
-        self.connect = "zookeeper:2181"
-
-    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        return call(*args, **options)
-
-    def exists(self, path: str) -> object:
-        return self.nodes.get(path)
-
-    def delete(self, path: str, recursive: bool = False) -> None:
-        if path not in self.nodes:
-            raise NoNodeError
-        for each in [each for each in self.nodes if each == path or each.startswith(f"{path}/")]:
-            del self.nodes[each]
-
-    def get(self, path: str) -> Versioned | None:
-        return Versioned(self.nodes[path], 0) if path in self.nodes else None
-
-    def children(self, path: str) -> list[str]:
-        below = [each.removeprefix(f"{path}/") for each in self.nodes if each.startswith(path)]
-        return sorted({each.partition("/")[0] for each in below})
-
-    def create_if_absent(self, path: str, data: bytes) -> bool:
-        return self.nodes.setdefault(path, data) is data
-
-    def set_versioned(self, path: str, data: bytes, _version: int) -> bool:
-        self.nodes[path] = data
-        return True
-
-
 MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 
@@ -129,24 +95,24 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
     finished the deletion. If a new topic has the same name by then, the late deletion leaves the
     new topic alone."""
     topic_id = uuid.uuid4()
-    tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
+    tree: Any = Nodes(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
-    assert TOPIC in tree.nodes
+    assert TOPIC in tree.content
     store.mark_deletion(tree, "logs", topic_id)
     store.remove_topic(tree, "logs")
-    assert tree.nodes == {}
+    assert tree.content == {}
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
     """If a topic was deleted and created again, a caller that names the deleted topic's id gets
     TopicGone, and the new topic is unchanged."""
-    tree: Any = Tree(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
-    before = dict(tree.nodes)
+    tree: Any = Nodes(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
+    before = dict(tree.content)
     with pytest.raises(store.TopicGone):
         store.mark_deletion(tree, "logs", uuid.uuid4())
     with pytest.raises(store.TopicGone):
         store.lead_new(tree, "logs", uuid.uuid4(), [0], 1)
-    assert tree.nodes == before
+    assert tree.content == before
 
 
 @promise("3 producer ids")
@@ -155,17 +121,17 @@ def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
     earlier blocks and than every id in this broker's logs, even if ZooKeeper was restored from an
     older state."""
     path = documents.PRODUCER_ID_BLOCK
-    tree: Any = Tree(**{path: documents.producer_id_block(1, 0, 999)})
+    tree: Any = Nodes(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)
     assert store.producer_id_block(tree, 1, 7000) == (7001, 8000)
-    assert store.producer_id_block(Tree(), 1, 7000) == (7001, 8000)  # type: ignore[arg-type]
+    assert store.producer_id_block(Nodes(), 1, 7000) == (7001, 8000)  # type: ignore[arg-type]
 
 
 def test_producer_ids_end_where_their_type_ends() -> None:
     """When all producer ids are used up, the producer gets an error; no id exceeds an int64."""
     path = documents.PRODUCER_ID_BLOCK
     last = (1 << 63) - 1
-    tree: Any = Tree(**{path: documents.producer_id_block(1, 0, last - 1000)})
+    tree: Any = Nodes(**{path: documents.producer_id_block(1, 0, last - 1000)})
     assert store.producer_id_block(tree, 1, -1) == (last - 999, last)
     with pytest.raises(StateRefused, match="used up"):
         store.producer_id_block(tree, 1, -1)

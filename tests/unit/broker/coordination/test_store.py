@@ -1,81 +1,22 @@
+"""Topics are created and removed in ZooKeeper once, though several brokers are at work."""
+
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
-from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from skidway.broker.coordination import documents, store
-from skidway.coordination import Coordinator, Versioned
+from skidway.coordination import Coordinator
+from support.nodes import Nodes
 
 CONFIG, TOPIC = documents.config_path("logs"), documents.topic_path("logs")
 MARK = documents.deletion_path("logs")
 
 
-class Nodes:
-    """Stands in for kazoo's client and for its transaction, over a dictionary. `after` is called
-    once, after the path that it names was looked at."""
-
-    def __init__(self) -> None:
-        self.content: dict[str, bytes] = {}
-        self.after: dict[str, Callable[[], None]] = {}
-
-    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        return call(*args, **options)
-
-    def ensure_path(self, _path: str) -> None:
-        pass
-
-    def exists(self, path: str) -> object:
-        found = path in self.content or None
-        self.after.pop(path, lambda: None)()
-        return found
-
-    def delete(self, path: str, recursive: bool = False) -> None:
-        found = [each for each in self.content if each == path or each.startswith(f"{path}/")]
-        if not found:
-            raise NoNodeError
-        for each in found if recursive else [path]:
-            del self.content[each]
-
-    def get_children(self, path: str) -> list[str]:
-        if path not in self.content:
-            raise NoNodeError
-        inside = [each[len(path) + 1 :] for each in self.content if each.startswith(f"{path}/")]
-        return sorted({each.partition("/")[0] for each in inside})
-
-    def transaction(self) -> Any:
-        checks: list[str] = []
-        steps: list[tuple[str, bytes | None]] = []
-        return SimpleNamespace(
-            create=lambda path, data: steps.append((path, data)),
-            delete=lambda path: steps.append((path, None)),
-            check=lambda path, _version: checks.append(path),
-            commit=lambda: self._commit(checks, steps),
-        )
-
-    def _commit(self, checks: list[str], steps: list[tuple[str, bytes | None]]) -> list[object]:
-        content = dict(self.content)
-        if not content.keys() >= set(checks):
-            return [NoNodeError()]
-        for path, data in steps:
-            if data is None and content.pop(path, None) is None:
-                return [NoNodeError()]
-            if data is not None and content.setdefault(path, data) is not data:
-                return [NodeExistsError()]
-        self.content = content
-        return [path for path, _ in steps]
-
-
 def create(nodes: Nodes, settings: dict[str, str]) -> None:
-    def get(path: str) -> Versioned | None:
-        return Versioned(nodes.content[path], 0) if path in nodes.content else None
-
-    coordinator = cast(Coordinator, SimpleNamespace(client=nodes, get=get, connect="zk"))
-    store.create_topic(coordinator, "logs", uuid.uuid4(), {0: [1]}, settings)
+    store.create_topic(cast(Coordinator, nodes), "logs", uuid.uuid4(), {0: [1]}, settings)
 
 
 @pytest.mark.parametrize("looked_at", [TOPIC, CONFIG])
@@ -105,7 +46,7 @@ def topic_nodes() -> dict[str, bytes]:
 
 
 def remove(nodes: Nodes) -> None:
-    store.remove_topic(cast(Coordinator, SimpleNamespace(client=nodes, connect="zk")), "logs")
+    store.remove_topic(cast(Coordinator, nodes), "logs")
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 500])
