@@ -1,4 +1,5 @@
-"""Turns the writer's columns into the file's columns. A file has the subject's latest schema.
+"""Turns the writer's columns into the file's columns. A file has the subject's latest schema, which
+is the reader's schema here.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If no writer's field matches a reader's field, the rows get the default of the reader's
