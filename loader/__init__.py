@@ -8,7 +8,7 @@
       |
     commit        creates manifest n if it does not exist; moves files into place; deletes staging
       |
-    audit         publishes the audit delta that the manifest holds
+    audit         publishes the audit delta (the counts of the load) that the manifest holds
 
 The chain of manifests under `<output>/_skidway/<topic>/` is the loader's only state. If a load is
 killed at any point, the next load begins again after the newest manifest. If two loads run at once,

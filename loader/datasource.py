@@ -9,7 +9,7 @@
 | bootstrap.servers, topic | required |
 | schema.registry.url | columns of the subject's latest schema; if not set, `key` and `value` |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
-| starting.timestamp.ms, ending.timestamp.ms | event times: from the first record at or after each |
+| starting.timestamp.ms, ending.timestamp.ms | bounds: first records at or after these event times |
 | slice.records | offsets that one task reads (400000) |
 | undecodable | `fail` (default) or `skip` a record whose value cannot be decoded |
 
@@ -47,7 +47,8 @@ from skidway.loader.reading.decoder import Decoder, check_reader
 from skidway.schemas.client import RegistryClient, Security
 
 PLACES: Final = ("_host", "_file")
-"""Columns of a load that come from announcements. A query does not read announcements."""
+"""Columns of a load that come from announcements, the audit messages that give each file's host
+and path. A query does not read announcements."""
 
 SLICE_RECORDS: Final = 400_000
 OPTIONS: Final = {

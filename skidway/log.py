@@ -3,11 +3,11 @@
     {"time": "2026-01-02T03:04:05.678Z", "level": "info", "program": "broker",
      "event": "segment_rolled", "topic": "hdfs-logs", "partition": 0, "base_offset": 1200}
 
-Level info is a change of state; warning is a handled problem that somebody should watch; error is
-data at risk. Nothing is logged per request. Payloads are never logged. The same error (same logger,
-event and fields) is written at most once in `REPEAT_AFTER_S`; the next line with this error says
-how many repeats were suppressed. Lines of libraries, from level warning on, are written as the
-event "library"; their repeats are suppressed, too.
+The level info stands for a change of state, warning for a handled problem that somebody should
+watch, and error for data at risk. Nothing is logged per request. Payloads are never logged. The
+same error (same event and fields) is written at most once in `REPEAT_AFTER_S`; the next line with
+this error says how many repeats were suppressed. Lines of libraries, from level warning on, are
+written as the event "library"; their repeats are suppressed, too.
 
 If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
 on. Lines that cannot be written are dropped, and the next line that is written says how many were
@@ -90,8 +90,8 @@ def flush() -> None:
 
 
 class JsonLines(logging.Handler):
-    """Formats lines, suppresses repeats, writes. Any thread may call the handler, because it has a
-    lock."""
+    """Formats lines, suppresses repeats, and writes the other lines. Any thread may call the
+    handler, because it has a lock."""
 
     def __init__(self, program: str, stream: TextIO) -> None:
         super().__init__()
@@ -114,7 +114,8 @@ class JsonLines(logging.Handler):
             self._put({**line, "suppressed": suppressed} if suppressed else line)
 
     def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
-        """Writes each suppressed error once more, with the number of its repeats."""
+        """Writes each error that had repeats and whose suppression has ended once more, with the
+        number of its repeats. `everything` ends the suppression of all errors."""
         moment = time.monotonic() if now is None else now
         for line, count in self._repeats.expired(moment, everything=everything):
             self._put({**line, "time": rfc3339(time.time()), "suppressed": count})

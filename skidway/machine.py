@@ -159,7 +159,7 @@ def executable_temporary(path: Path) -> Finding:
 
 
 def free_port(port: int, user: str, holder: str | None) -> Finding:
-    """Checks whether a default port is free, and if not, which process uses it."""
+    """Checks whether a default port is free. holder: the process that uses the port, or None."""
     if holder is None:
         return Finding(f"port {port}", "good", f"free ({user})")
     return Finding(

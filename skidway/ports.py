@@ -27,8 +27,8 @@ LOOPBACK = "127.0.0.1"
 
 
 class Reservation:
-    """Loopback ports that this process reserves for programs that it will start. Not for several
-    threads at once.
+    """Loopback ports that this process reserves for programs that it will start. Only one
+    thread at a time may use a reservation.
 
     A port is reserved by a socket that is bound without SO_REUSEADDR, so that two reservations
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
@@ -95,8 +95,8 @@ class Listener:
 
 
 def refuse_used(host: str, port: int, key: str) -> None:
-    """Raises SkidwayError, which names the process, if no program could listen on the address
-    now."""
+    """Raises SkidwayError if no program could listen on the address now. The error names the
+    process that listens there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,9 +3,9 @@
 The server is a JVM and a child process of this program. When this program gets SIGTERM, it stops
 the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
 also by a kill -9, the kernel kills the JVM. The server binds to loopback unless `clientPortAddress`
-says otherwise, and its HTTP admin server is off. Of the four-letter words it answers only `ruok`
-and `srvr`, which /health and /metrics use. The server's log is text, in a file that is rolled by
-size, or on this program's standard output.
+says otherwise, and its HTTP admin server is off. Of the four-letter words, the server answers only
+`ruok` and `srvr`, which /health and /metrics use. The server's log is text, in a file that is
+rolled by size, or on this program's standard output.
 
 `dataDir` holds ZooKeeper's own `version-2/` and `myid`. Beside them this program writes `zoo.cfg`
 and `log4j2.properties` at each start.

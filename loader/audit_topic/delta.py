@@ -1,4 +1,6 @@
-"""Audit deltas of the tier HDFS: made with the manifest, stored in it, published after the commit.
+"""Audit deltas of the loader (tier HDFS): messages with the counts of one load.
+
+The deltas are made with the manifest, stored in it, and published after the commit.
 
 The manifest stores deltas as rows of numbers, because other fields of the manifest have the source
 and the sender:
@@ -10,7 +12,8 @@ and the sender:
                      "previous"}]}]}
 
 `last` is the number of the newest delta of this output. A load that counts nothing adds no delta.
-Publishing the same manifest twice gives the same messages, and the collector counts them once.
+If the deltas of a manifest are published twice, both times the messages are the same, and the
+audit's collector counts them once.
 """
 
 from __future__ import annotations

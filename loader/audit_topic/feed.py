@@ -5,10 +5,11 @@ The loader reads the audit topic of the cluster that it loads from, and the mirr
 the source clusters. The newest manifest has a position for each audit topic; the loader reads on
 from there. The loader stores the announcements in its table `names`, next to the table `marks`.
 Audit messages may say which records a counter could not read. The loader does not skip these
-records, because the mirror may still have them. It skips only gaps that the mirror itself names
-(`skidway.kafka.gaps`).
+records, because the mirrored topic that it loads may still have them. It skips only gaps that the
+config `mirror.gaps` of this topic names (`skidway.kafka.gaps`), or that an operator has accepted.
 
-The collector refuses an epoch that is lower than an epoch that it already knows. So a new output
+Each audit message has an epoch, a number that an output chooses when it begins. The audit's
+collector refuses an epoch that is lower than an epoch that it already knows. So a new output
 chooses an epoch that is one higher than the highest epoch that its producer has published. The
 loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
 unknown schema. Then the loader chooses an epoch higher than the number of messages that the audit

@@ -20,8 +20,9 @@ TIMEOUT_S: Final = 60.0
 def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
     """Sends messages of one output and waits until they are acknowledged.
 
-    The manifest is the outbox: if this fails, the next run publishes the same messages again.
-    Raises Unreachable when the acknowledgements are late, SkidwayError when the broker refuses.
+    The manifest is the outbox: if the sending fails, the next run publishes the same messages
+    again. Raises Unreachable when the acknowledgements are late, SkidwayError when the broker
+    refuses a message.
     """
     if not messages:
         return

@@ -32,7 +32,8 @@ class Planned:
     """The part of a partition that a load takes: offsets [first, end). If there is a gap before
     them, `gap` is that gap.
 
-    position: where the last load ended. refused: why nothing of the partition is loaded, or "".
+    position: where the last load ended. below: the last batch that earlier loads read. refused: why
+    nothing of the partition is loaded, or "".
     """
 
     partition: int
@@ -77,7 +78,8 @@ def check_identity(newest: Manifest | None, source: Source) -> None:
 
 
 def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
-    """Raises ConfigurationRefused if the output's rows were counted in buckets of another size."""
+    """Raises ConfigurationRefused if the output's rows were counted in buckets (of time) of
+    another size."""
     if newest is None or newest.audit.get("bucket_ms", bucket_ms) == bucket_ms:
         return
     raise ConfigurationRefused(

@@ -14,7 +14,7 @@ from skidway.loader.state.manifest import Manifest
 class TopicPlan:
     """The ranges of one topic. gaps: every gap that somebody named, by partition.
 
-    accepted: the texts of `gaps.accepted`, gaps that the operator accepts.
+    accepted: the texts of `gaps.accepted`; they name the gaps that the operator accepts.
     """
 
     def __init__(

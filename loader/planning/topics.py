@@ -25,7 +25,7 @@ def check(texts: Iterable[str]) -> None:
 
 
 def choose(texts: Sequence[str], existing: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(topics to load, sorted by name; configured names that do not exist)."""
+    """Returns the topics to load, sorted by name, and the configured names that do not exist."""
     known = list(existing)
     chosen = topic_patterns.choose(texts, known)
     data = [topic for topic in chosen if not topic_patterns.is_own(topic)]

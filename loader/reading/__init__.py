@@ -3,8 +3,8 @@
     batches       reads whole record batches of a partition, in order
     decoder       turns values into columns: schema id, writer's schema, Avro
     projection    turns the writer's columns into those of the subject's latest schema
-    column_types  types that compatible changes do not change, and that Spark reads
-    columns       the columns that the loader adds, and those of its rejects
+    column_types  types that stay when a schema changes compatibly, and that Spark reads
+    columns       the columns that the loader adds, and the columns of its rejects
 
 A value that cannot be turned into columns is set apart, with a reason. This package drops no record
 and removes no repeats.

@@ -1,6 +1,6 @@
 """The types of the columns in Parquet files and in queries.
 
-They are the codec's Arrow types, except for these:
+They are the Arrow types of `skidway.schemas.codec`, except for these:
 
 | Avro | column | why |
 |---|---|---|
@@ -14,7 +14,7 @@ They are the codec's Arrow types, except for these:
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
 Times and timestamps keep the numbers of their Avro datums, as in Spark's from_avro. No conversion
-loses anything. docs/adr/0019-columns-that-stay-readable.md has what was tried.
+loses anything. docs/adr/0019-columns-that-stay-readable.md tells which conversions were tried.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def column_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def column_type(arrow: pa.DataType) -> pa.DataType:
-    """The type of a column, or of a part of one."""
+    """The type of a column, or of a part of a column, for an Arrow type of the codec."""
     if types.is_struct(arrow):
         return pa.struct([_column_field(field) for field in arrow] or _NOTHING)
     if types.is_map(arrow):

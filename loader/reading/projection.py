@@ -1,4 +1,5 @@
-"""Turns the writer's columns into the file's columns. A file has the subject's latest schema.
+"""Turns the writer's columns into the file's columns. A file has the subject's latest schema, which
+is the reader's schema here.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If several match, the same name comes first, then the aliases in their order, as in

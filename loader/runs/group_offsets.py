@@ -1,5 +1,6 @@
-"""Commits the offsets up to which topics are loaded. Brokers read these offsets for
-`retention.hold`; people read them to see how far the loader is."""
+"""Commits the offsets up to which topics are loaded. Brokers read these offsets for the topic
+config `retention.hold`, which delays the deletion of segments that the loader has not read; people
+read the offsets to see how far the loader is."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Makes the manifest from what the attempt began with and from what its slices report. Used
-    once."""
+    """Makes the manifest from what the attempt began with and from what its slices report. Each
+    attempt needs its own draft."""
 
     def __init__(
         self, parts: Parts, topic: SourceTopic, newest: Manifest | None, load: LoadId

@@ -31,7 +31,7 @@ def status(settings: LoaderSettings) -> list[Row]:
 
 
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
-    """(one row per partition of every chosen topic; exit status)."""
+    """Returns one row per partition of every chosen topic, and the exit status."""
     store = open_store(settings.output)
     rows: list[Row] = []
     codes = []

@@ -42,8 +42,8 @@ def _metric(name: str, help: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRun:
-    """Times are in seconds since 1970. If a value is not known, its field is None, and the file
-    does not contain the field's metric."""
+    """The metrics of the last run. Times are in seconds since 1970. If a value is not known, its
+    field is None, and the file does not contain the field's metric."""
 
     start: float | None = _metric("run_start_timestamp_seconds", "When the last run began.")
     end: float | None = _metric("run_end_timestamp_seconds", "When the last run ended.")

@@ -24,7 +24,7 @@ __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 # has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
-_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
+_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long, for a few percent fewer bytes
 _LZ4_LEVEL = 1  # levels above 2 take five times as long, for a tenth fewer bytes
 _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -78,7 +78,7 @@ def decompress(codec: Codec, data: Readable, limit_bytes: int = DECOMPRESSED_BYT
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
     """Decompresses Zstandard frames. If the first frame states a plausible size, the buffer gets
-    exactly that size. Otherwise the buffer is reserved as for the other codecs."""
+    exactly that size. Otherwise `_decompress_reserved` reserves the buffer."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)
@@ -86,7 +86,7 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
             if cramjam.zstd.decompress_into(data, buffer) == size:
                 return buffer
         except cramjam.DecompressionError:
-            pass  # several frames, or damaged data: the next call decides
+            pass  # several frames, or damaged data: the call below tells which
     return _decompress_reserved(cramjam.zstd, data, limit_bytes, limit_bytes)
 
 

@@ -1,9 +1,9 @@
 """Kafka's error codes, and the exceptions that broker and client raise for them.
 
 Names and numbers are Kafka's (its protocol guide, "Error Codes"); numbers never change. A code that
-is not in this table is read as UNKNOWN_SERVER_ERROR; the exception's text has the code's number.
+is not in `ErrorCode` is read as UNKNOWN_SERVER_ERROR; the exception's text has the code's number.
 
-Two families:
+The exceptions form two families:
 
 * ``KafkaError``: the peer answered with an error code.
 * ``ProtocolError``: the peer's bytes do not follow the protocol. Later bytes cannot be understood
@@ -221,7 +221,7 @@ class FrameTooLarge(ProtocolError):
 
 
 class UnknownApi(ProtocolError):
-    """A request for an API that is not in the table."""
+    """A request has an API key that `protocol.apis.ApiKey` does not have."""
 
 
 class UnsupportedVersion(KafkaError):

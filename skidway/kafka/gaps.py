@@ -1,4 +1,6 @@
-"""The topic config `mirror.gaps`: offsets that a mirror could not copy, as text.
+"""The topic config `mirror.gaps`: the offsets that a mirror could not copy, as text.
+
+A mirror is a topic into which a broker copies a topic of another cluster, its source.
 
 0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last offset
 
@@ -23,7 +25,7 @@ _log = log.get(__name__)
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
 """The highest number of gaps of one topic. If a partition has a further gap, the mirror no longer
-copies this partition: the source loses records faster than a person can investigate."""
+copies this partition, because the source loses records faster than a person can investigate."""
 
 
 class Gap(NamedTuple):
@@ -91,7 +93,7 @@ def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
 
 
 def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
-    """Whether gaps name every offset of [first, end) of a partition as missing."""
+    """Whether `gaps` together contain every offset of [first, end) of a partition."""
     for gap in sorted(each for each in gaps if each.partition == partition):
         if gap.first > first:
             break
@@ -100,7 +102,7 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
 
 
 def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
-    """Why offsets [first, end) of a partition are missing; None if gaps do not name all of them."""
+    """Why offsets [first, end) of a partition are missing; None if `gaps` lack one of them."""
     here = sorted(each for each in gaps if each.partition == partition)
     if first >= end or not covers(here, partition, first, end):
         return None
@@ -109,11 +111,11 @@ def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | N
 
 
 def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
-    """The gaps that mirrors recorded for these topics; an empty list for a topic that is no mirror.
+    """The gaps that brokers recorded for these topics; an empty list for a topic that is no mirror.
 
-    A mirror writes a gap down before it copies any record after the gap. So a caller
-    that first sees an offset, and then calls this function, gets every gap before that offset.
-    Raises the client's errors.
+    A broker records a mirror's gap before it copies any record after the gap. So a caller that
+    first sees an offset, and then calls this function, gets every gap before that offset. Raises
+    the client's errors.
     """
     configs = client.topic_configs(sorted(topics))
     return {name: _of_mirror(name, configs.get(name, {})) for name in topics}

@@ -89,7 +89,7 @@ def _nothing(header: BatchHeader) -> Parsed:
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
-    """The uncompressed records. They are no memoryview, because Python reads single bytes faster
+    """The uncompressed records, not as a memoryview, because Python reads single bytes faster
     from bytes."""
     packed = memoryview(raw)[HEADER_BYTES:]
     if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
@@ -101,7 +101,7 @@ def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | by
 
 
 def _record_ends(payload: bytes | bytearray, count: int) -> Int64s:
-    """The position after every record. This is the one loop over the records."""
+    """The position after every record. This function has the one loop over the records."""
     ends: list[int] = []
     found = ends.append
     at = 0
@@ -228,7 +228,7 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     rows = np.zeros(count, ORIGIN)
     if ours.any():
         # Item i of the window is the 37 bytes from byte i of the payload on (items overlap). So
-        # the rows are copied with one indexing.
+        # one indexing operation copies all these rows.
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD

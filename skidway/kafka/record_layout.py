@@ -52,6 +52,6 @@ class Origins:
 
 
 def binary_array(bounds: npt.NDArray[np.int32], data: Any, count: int) -> pa.BinaryArray:
-    """An array with these int32 offsets and this data; neither is copied."""
+    """An array with the int32 offsets `bounds` and the bytes `data`; neither is copied."""
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
     return pa.BinaryArray.from_buffers(pa.binary(), count, buffers)

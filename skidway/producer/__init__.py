@@ -19,10 +19,11 @@ in the order in which they were begun.
 
 These are bounded: the bytes of accepted messages that are not delivered, the batches in flight, and
 the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send` waits, and
-raises BufferFull after `max.block.ms`. A batch that the broker finds too large is halved and sent
-again, down to a single message; only that message's future gets the error. Retriable errors are
-retried without limit, because a batch that expires could leave a hole before later batches. `flush`
-and `close` raise an error if sends are not delivered within the timeout of the call.
+raises BufferFull after `max.block.ms`. A batch that the broker finds too large is halved, and the
+halves are sent; if a single message is still too large, only its future gets the error. Retriable
+errors are retried without limit, because a batch that expires could leave a hole before later
+batches. `flush` and `close` raise an error if sends are not delivered within the timeout of the
+call.
 """
 
 from __future__ import annotations

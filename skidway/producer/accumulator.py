@@ -18,8 +18,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` tests whether this many messages fit at once. If they do not fit, `as_many` adds the
-messages one by one."""
+"""`as_many` tests if the next `AHEAD` messages fit. If they do not, it adds them one by one."""
 
 
 class Messages(NamedTuple):
@@ -39,7 +38,8 @@ class Messages(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Consecutive messages of one sending. first: number of the first message in the sending."""
+    """Consecutive messages of one sending (the messages of one `send`) in a batch. first: the index
+    of the first message in the sending. start: the index of that message in the batch."""
 
     sending: Sending
     first: int
@@ -83,7 +83,7 @@ class PendingBatch:
         return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
 
     def halves(self) -> tuple[Self, Self]:
-        """The same messages in two batches. The batch must have at least two messages."""
+        """The messages of this batch in two batches. There must be at least two messages."""
         middle = len(self.values) // 2
         return self._part(0, middle), self._part(middle, len(self.values))
 
@@ -120,7 +120,7 @@ class PendingBatch:
 
 
 class Accumulator:
-    """The batches that are being filled, and the full ones."""
+    """The open batches, which are being filled (one per partition), and the full batches."""
 
     def __init__(self, linger_s: float) -> None:
         self._linger_s = linger_s
@@ -128,7 +128,7 @@ class Accumulator:
         self._full: deque[PendingBatch] = deque()
 
     def room(self, tp: TopicPartition, limit_bytes: int) -> int:
-        """How many more bytes the open batch can take; 0 if no batch is open."""
+        """How many more bytes the partition's open batch can take; 0 if it has no open batch."""
         batch = self._open.get(tp)
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
@@ -177,8 +177,8 @@ class Accumulator:
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
     """Finds how many messages from `start` on fit into the room; the first one always counts as
-    fitting. Returns the end index and the bytes of the messages that fit. Looks at only a few
-    messages after the end index."""
+    fitting. Returns the end index and the bytes of the messages that fit. Looks at no more than
+    `AHEAD` messages after the end index."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

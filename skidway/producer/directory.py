@@ -29,7 +29,7 @@ class KnownTopic:
 
 
 class Directory:
-    """The known topics; for several threads."""
+    """The known topics. Several threads may use the directory."""
 
     def __init__(self, client: Client, *, batch_size: int, age_max_s: float, clock: Clock) -> None:
         """Owns the client from now on, and closes it."""
@@ -46,9 +46,10 @@ class Directory:
         no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
-        the topic again. If the known topic has the partition, but was learned long ago, one
-        thread asks once, without a retry. If no broker answers, the old knowledge is used. So an
-        unreachable broker does not delay a thread that knows where to send.
+        the topic again. If the known topic has the partition, but was asked for more than
+        `age_max_s` ago, one thread asks once, without a retry. If no broker answers, the old
+        knowledge is used. So an unreachable broker does not delay a thread that knows where to
+        send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()

@@ -99,13 +99,13 @@ class Sending:
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
         """Notes that the messages from index `first` on got the offsets from `base_offset` on.
-        Returns whether no message is open any more."""
+        Returns whether this was the last report: every message is delivered or failed."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
-        """Notes that `count` messages will not be delivered. Returns whether no message is open any
-        more."""
+        """Notes that `count` messages will not be delivered. Returns whether this was the last
+        report: every message is delivered or failed."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
@@ -113,8 +113,8 @@ class Sending:
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` from the number of open messages; None subtracts all. Returns True if
-        this call closed the last open message."""
+        """Subtracts `count` from the number of messages without a report; None subtracts all.
+        Returns True if this call reported the last of them."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

@@ -32,7 +32,7 @@ class ProducerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """What a `Producer` takes beside its address. Times are in ms, sizes in bytes.
+    """What a `Producer` takes beside the brokers' addresses. Times are in ms, sizes in bytes.
 
     acks: "all" (the message survives any crash), 1 (the leader has written it), 0 (it was sent;
       order and arrival are not guaranteed, and enable_idempotence must be False).
@@ -73,7 +73,7 @@ class ProducerSettings:
 
     @property
     def acks_number(self) -> int:
-        """The setting as Kafka's number: -1, 1 or 0."""
+        """`acks` as Kafka's number: -1, 1 or 0."""
         return _ACKS[str(self.acks)]
 
     @property

@@ -73,8 +73,8 @@ def setting(
     choices: Sequence[Any] | None = None,
     example: Any = None,
 ) -> Any:
-    """A field of a settings class. key: for a setting that Kafka, ZooKeeper or Confluent has, the
-    name that it has there.
+    """A field of a settings class. key: the setting's name in the file. A setting that Kafka,
+    ZooKeeper or Confluent has, too, keeps its name from there.
 
     Bounds are inclusive; for a list they limit its length. example: what the example file shows for
     a setting without default.

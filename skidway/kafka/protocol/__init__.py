@@ -9,7 +9,7 @@ compared with the number of bytes present.
 Reading order::
 
     primitives.py    MessageReader, write functions: integers, varints, strings, arrays, tags
-    cursor.py        the same reads at a position, for the hand-written parsers
+    cursor.py        reads of the same types at a position, for the hand-written parsers
     apis.py          ApiKey, VersionRange, choose: versions that a broker offers or a client wants
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
     frames.py        length prefix, request and response headers, FrameReader
@@ -27,9 +27,10 @@ Reading order::
 Messages
 --------
 A message is a frozen, slotted, keyword-only dataclass. Its fields have Kafka's names (in snake
-case) and their version ranges. If a version does not have a field, the field is left out on writing
-and has its default on reading. If leaving it out would change the meaning of a request, ``encode``
-raises an error. Nested structures have the names of Kafka's message definitions. ::
+case) and say in which versions they exist. If a version does not have a field, the field is left
+out on writing and has its default on reading. If leaving it out would change the meaning of a
+request, ``encode`` raises an error. Nested structures have the names of Kafka's message
+definitions. ::
 
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), version=5)
     request = decode(MetadataRequest, view, version=5)      # raises ProtocolError

@@ -1,6 +1,6 @@
 """AlterConfigs (key 33), versions 0-2: replaces all settings of a resource.
 
-1    throttling after the answer
+1    the broker answers first, then throttles (KIP-219)
 2    flexible
 
 A setting that the request does not name returns to its default. So people mostly want
@@ -33,7 +33,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and all its new settings; the type is a `ResourceType`."""
+    """A topic or broker and all its new settings. resource_type: a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str

@@ -1,13 +1,13 @@
 """ApiVersions (key 18), versions 0-3: the first request on a connection.
 
     1    throttle time
-    2    throttling after the answer
+    2    the broker answers first, then throttles (KIP-219)
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
 The client may ask in a version that the broker does not know. The broker then ignores the body of
-the request, and answers a version 0 body with error 35 (UNSUPPORTED_VERSION) and the ranges
-(KIP-511). So that the client can read this answer, the *response header* has no tag section in any
-version; ``frames.response_frame`` takes care of this.
+the request, and answers with a version 0 body, which has error 35 (UNSUPPORTED_VERSION) and the
+version ranges that the broker serves (KIP-511). So that the client can read this answer, the
+*response header* has no tag section in any version; ``frames.response_frame`` takes care of this.
 
 Skidway's broker ignores features. Version 4 (a feature's lowest version may be 0) is left out.
 """
@@ -90,7 +90,7 @@ class ApiVersionsResponse(Response):
     zk_migration_ready: Annotated[bool, since(3), tagged(3)] = False
 
     def ranges(self) -> dict[int, VersionRange]:
-        """The ranges by API key, for `apis.choose`."""
+        """The version range of each API key, for `apis.choose`."""
         return {
             api.api_key: VersionRange(api.min_version, api.max_version) for api in self.api_keys
         }

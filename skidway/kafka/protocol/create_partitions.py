@@ -1,6 +1,6 @@
 """CreatePartitions (key 37), versions 0-3 (KIP-195): adds partitions to topics.
 
-1    throttling after the answer
+1    the broker answers first, then throttles (KIP-219)
 2    flexible
 3    may answer THROTTLING_QUOTA_EXCEEDED
 """
@@ -29,7 +29,8 @@ class CreatePartitionsAssignment:
 
 @structure
 class CreatePartitionsTopic:
-    """A topic and its new number of partitions. assignments: None = the broker chooses."""
+    """A topic and its new number of partitions. assignments: the brokers of each new partition;
+    None = the broker that answers chooses them."""
 
     name: str
     count: Int32

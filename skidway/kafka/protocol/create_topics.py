@@ -1,8 +1,8 @@
 """CreateTopics (key 19), versions 2-7.
 
-    2    throttle time (0 and 1 are gone with KIP-896)
-    4    partitions and replication factor -1 = the broker's default (KIP-464); kafkajs sends -1 in
-         every version, so a broker should accept it in every version
+    2    throttle time (KIP-896 removed versions 0 and 1)
+    4    -1 as the number of partitions or as the replication factor stands for the broker's default
+         (KIP-464); kafkajs sends -1 in every version, so a broker should accept -1 in every version
     5    flexible; the answer shows partitions, replication factor and configs (KIP-525)
     6    may answer THROTTLING_QUOTA_EXCEEDED
     7    topic id in the answer (KIP-516)

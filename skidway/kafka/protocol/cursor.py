@@ -84,8 +84,8 @@ def compact_count_at(
 
 
 def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
-    """Returns `count`. Raises ProtocolError if `count` is above `most`, or if the bytes left cannot
-    hold that many elements."""
+    """Returns `count`. Raises ProtocolError if `count` is negative or above `most`, or if the
+    `left` bytes cannot hold that many elements of `least_bytes`."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:

@@ -1,6 +1,6 @@
 """DeleteGroups (key 42), versions 0-2 (KIP-229): deletes groups without members, and their offsets.
 
-1    throttling after the answer
+1    the broker answers first, then throttles (KIP-219)
 2    flexible
 """
 

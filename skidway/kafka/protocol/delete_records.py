@@ -1,6 +1,6 @@
 """DeleteRecords (key 21), versions 0-2 (KIP-107): raises the log start offset of partitions.
 
-1    throttling after the answer
+1    the broker answers first, then throttles (KIP-219)
 2    flexible
 """
 

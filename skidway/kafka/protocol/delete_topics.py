@@ -1,6 +1,6 @@
 """DeleteTopics (key 20), versions 1-6.
 
-1    throttle time (0 is gone with KIP-896)
+1    throttle time (KIP-896 removed version 0)
 3    may answer TOPIC_DELETION_DISABLED
 4    flexible
 5    error messages; may answer THROTTLING_QUOTA_EXCEEDED

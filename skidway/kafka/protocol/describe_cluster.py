@@ -2,7 +2,8 @@
 
     1    asks for brokers or for controllers (KIP-919)
 
-Every version is flexible. Version 2 asks for fenced brokers, which exist only with KRaft.
+Every version is flexible. Version 2 is left out: it asks for fenced brokers, which exist only with
+KRaft.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers.
 
     1    source and synonyms in place of "is default" (0 was removed by KIP-896)
-    2    throttling after the answer
+    2    the broker answers first, then throttles (KIP-219)
     3    type and documentation (KIP-569)
     4    flexible
 
@@ -87,7 +87,7 @@ class DescribeConfigsRequest(Request):
 
 @structure
 class DescribeConfigsSynonym:
-    """Another source of a value for this setting."""
+    """A source from which the setting of a `DescribeConfigsResourceResult` can take its value."""
 
     name: str
     value: str | None

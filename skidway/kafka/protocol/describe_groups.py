@@ -1,7 +1,7 @@
 """DescribeGroups (key 15), versions 0-5: state, protocol and members of groups.
 
     1    throttle time
-    2    throttling after the answer
+    2    the broker answers first, then throttles (KIP-219)
     3    authorized operations (KIP-430)
     4    group instance ids (KIP-345)
     5    flexible

@@ -1,6 +1,6 @@
 """DescribeLogDirs (key 35), versions 1-4 (KIP-113): the log directories of one broker.
 
-1    throttling after the answer (0 is gone with KIP-896)
+1    the broker answers first, then throttles (KIP-219); KIP-896 removed version 0
 2    flexible
 3    an error for the whole answer
 4    bytes of the volume (KIP-827)

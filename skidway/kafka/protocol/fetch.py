@@ -122,7 +122,7 @@ class SnapshotId:
 
 @structure
 class AbortedTransaction:
-    """An aborted transaction: a consumer skips this producer's records from this offset on."""
+    """An aborted transaction: a consumer skips records of `producer_id` from `first_offset` on."""
 
     producer_id: Int64
     first_offset: Int64

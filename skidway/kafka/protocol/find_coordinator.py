@@ -1,7 +1,7 @@
 """FindCoordinator (key 10), versions 0-3: the broker that coordinates a group.
 
     1    key type (0 group, 1 transaction), error message, throttle time
-    2    throttling after the answer
+    2    the broker answers first, then throttles (KIP-219)
     3    flexible
 
 Left out: several keys in one request (version 4, KIP-699).

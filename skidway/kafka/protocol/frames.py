@@ -10,9 +10,9 @@ Flexible versions have request header 2 and response header 1. But ApiVersions a
 header 0 (KIP-511).
 
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
-For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present. If
-the peer speaks HTTP or TLS on a plain port, its first bytes look like a length that is refused; the
-error then names HTTP or TLS.
+For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present, or to
+`eager_bytes` of `FrameReader` if that is more. If the peer speaks HTTP or TLS on a plain port, its
+first bytes look like a length that is refused; the error then names HTTP or TLS.
 """
 
 from __future__ import annotations

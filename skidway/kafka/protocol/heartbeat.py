@@ -1,7 +1,7 @@
 """Heartbeat (key 12), versions 0-4: tells that a member is alive; the answer tells of rebalances.
 
 1    throttle time
-2    throttling after the answer
+2    the broker answers first, then throttles (KIP-219)
 3    group instance ids (KIP-345)
 4    flexible
 """

@@ -1,13 +1,14 @@
 """JoinGroup (key 11), versions 2-7: a member joins the next generation of a group.
 
-    2    throttle time (0 and 1 are gone with KIP-896)
-    3    throttling after the answer
+    2    throttle time (KIP-896 removed versions 0 and 1)
+    3    the broker answers first, then throttles (KIP-219)
     4    a request without member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)
     5    group instance ids: static members (KIP-345)
     6    flexible
     7    protocol type in the answer; the protocol's name may be null (KIP-559)
 
-Left out: the reason (version 8, KIP-800) and the skipped assignment (version 9, KIP-814).
+Left out: a member's reason to join (version 8, KIP-800), and the leader's permission to skip the
+assignment (version 9, KIP-814).
 """
 
 from __future__ import annotations

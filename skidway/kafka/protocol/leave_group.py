@@ -1,11 +1,11 @@
 """LeaveGroup (key 13), versions 0-4: members leave, or are removed.
 
     1    throttle time
-    2    throttling after the answer
+    2    the broker answers first, then throttles (KIP-219)
     3    several members, by id or instance id (KIP-345)
     4    flexible
 
-Left out: the reason (version 5, KIP-800).
+Left out: a member's reason to leave (version 5, KIP-800).
 """
 
 from __future__ import annotations

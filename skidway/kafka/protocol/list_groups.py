@@ -1,9 +1,9 @@
 """ListGroups (key 16), versions 0-4: the groups that a broker coordinates.
 
     1    throttle time
-    2    throttling after the answer
+    2    the broker answers first, then throttles (KIP-219)
     3    flexible
-    4    states, and a filter of them (KIP-518)
+    4    the state of each group, and a filter by state (KIP-518)
 
 Left out: types of groups (version 5, KIP-848).
 """
@@ -28,7 +28,7 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class ListGroupsRequest(Request):
-    """Asks for groups in these states; without states, for all groups."""
+    """Asks for the groups whose state is in `states_filter`; if that is empty, for all groups."""
 
     API = ApiKey.LIST_GROUPS
     VERSIONS = VERSIONS
@@ -47,7 +47,7 @@ class ListedGroup:
 
 @structure
 class ListGroupsResponse(Response):
-    """All groups."""
+    """The groups that the request asked for."""
 
     API = ApiKey.LIST_GROUPS
     VERSIONS = VERSIONS

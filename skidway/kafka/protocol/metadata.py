@@ -12,7 +12,8 @@
     11   without the cluster's authorized operations (KIP-700)
     12   topics can be requested by id; then the name is null
 
-No field is ignored. Version 6 differs from 5 only by throttling after the answer.
+No field is ignored. Version 6 differs from 5 only in that the broker answers first and then
+throttles (KIP-219).
 """
 
 from __future__ import annotations

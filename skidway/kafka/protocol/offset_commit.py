@@ -1,8 +1,8 @@
 """OffsetCommit (key 8), versions 2-8: stores offsets of a group.
 
-    2    retention time (0 and 1 are gone with KIP-896)
+    2    retention time (KIP-896 removed versions 0 and 1)
     3    throttle time
-    4    throttling after the answer
+    4    the broker answers first, then throttles (KIP-219)
     5    without the retention time: the broker's setting holds for the whole group (KIP-211)
     6    leader epochs (KIP-320)
     7    group instance ids (KIP-345)
@@ -51,7 +51,8 @@ class OffsetCommitRequestTopic:
 
 @structure
 class OffsetCommitRequest(Request):
-    """Offsets to store. A consumer without a group has generation -1 and no member id."""
+    """Offsets to store. A consumer that is no member of the group sends generation -1 and an empty
+    member id."""
 
     API = ApiKey.OFFSET_COMMIT
     VERSIONS = VERSIONS

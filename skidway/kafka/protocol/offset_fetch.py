@@ -3,7 +3,7 @@
     1    offsets from the broker; in 0 they came from ZooKeeper (0 was removed by KIP-896)
     2    null asks for all topics; an error for the whole request
     3    throttle time
-    4    throttling after the answer
+    4    the broker answers first, then throttles (KIP-219)
     5    leader epochs (KIP-320)
     6    flexible
     7    require_stable: leave out offsets that an open transaction may change (KIP-447)
@@ -54,7 +54,7 @@ class OffsetFetchRequest(Request):
 
 @structure
 class OffsetFetchResponsePartition:
-    """The stored offset of a partition. If no offset is stored: NO_OFFSET, without an error."""
+    """The stored offset of a partition. If none is stored, it is NO_OFFSET, without an error."""
 
     partition_index: Int32
     committed_offset: Int64 = NO_OFFSET

@@ -4,7 +4,7 @@
     3    replica id
     4    flexible
 
-A consumer asks for the epoch of the last record that it has read. If that epoch ends before the
+A consumer asks about the epoch of the last record that it has read. If that epoch ends before the
 consumer's position, records that the consumer has read were replaced.
 """
 
@@ -25,7 +25,7 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(2, 4)
 UNDEFINED = -1
-"""Epoch and offset in an answer that does not have them."""
+"""The value of an answer's epoch or offset that is not known."""
 
 
 @structure
@@ -59,8 +59,11 @@ class OffsetForLeaderEpochRequest(Request):
 
 @structure
 class EpochEndOffset:
-    """leader_epoch: the requested epoch, or the largest epoch below it if the leader does not have
-    the requested epoch. end_offset: the offset after the last record of `leader_epoch`."""
+    """Where an epoch ends.
+
+    leader_epoch: the requested epoch, or the largest epoch below it if the leader does not have
+    the requested epoch. end_offset: the offset after the last record of `leader_epoch`.
+    """
 
     error_code: Int16 = 0
     partition: Int32

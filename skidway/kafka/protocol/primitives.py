@@ -7,8 +7,8 @@
     uvarint          7 bits a byte, lowest first, high bit = another byte follows; at most 5 bytes
     varint, varlong  zigzag-encoded uvarint; at most 5 and 10 bytes
     string           int16 length, UTF-8; -1 = null          compact: uvarint length + 1, 0 = null
-    bytes, records   int32 length; -1 = null                 compact: the same
-    array            int32 count; -1 = null                  compact: the same
+    bytes, records   int32 length; -1 = null                 compact: uvarint length + 1, 0 = null
+    array            int32 count; -1 = null                  compact: uvarint count + 1, 0 = null
     tags             uvarint count, then (uvarint tag, uvarint size, bytes); in flexible versions
                      at the end of every structure (KIP-482)
 
@@ -46,7 +46,7 @@ Kafka supports."""
 
 TAGS_MAX: Final = 1000
 """The highest number of tags in one section. Kafka's messages have only a few tags. A
-reader takes tags one by one, so a long section would cost it much time."""
+reader takes tags one by one, so a long section would cost the reader much time."""
 
 
 class MessageReader:

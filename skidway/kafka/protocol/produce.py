@@ -9,8 +9,9 @@
     8    record errors and a message (KIP-467)
     9    flexible
 
-Versions 0-2 are parsed and answered, so that a broker can answer UNSUPPORTED_VERSION (KIP-896).
-This module does not look into the records. A request with acks 0 gets no answer at all.
+This module also parses requests and writes responses of versions 0-2, so that a broker can answer
+them with UNSUPPORTED_VERSION (KIP-896). This module does not look into the records. A request with
+acks 0 gets no answer at all.
 
 The hot path: ``parse_request`` returns the records as views of the frame, ``write_response``
 returns a whole frame, ``write_request`` returns buffers for sendmsg. The dataclasses are the
@@ -316,7 +317,7 @@ def _fixed_part(result: ProduceResult, version: int) -> bytes:
     return _RESULT_0.pack(partition, error_code, base_offset)
 
 
-# `write_request` has seven arguments: the fields of header and request, in wire order.
+# `write_request` has seven arguments: the fields of the header and of the request.
 def write_request(
     correlation_id: int,
     client_id: str | None,

@@ -1,8 +1,8 @@
-"""SyncGroup (key 14), versions 0-5: the leader sends all assignments, every member receives its
+"""SyncGroup (key 14), versions 0-5: the leader sends all assignments, and every member receives its
 own.
 
 1    throttle time
-2    throttling after the answer
+2    the broker answers first, then throttles (KIP-219)
 3    group instance ids (KIP-345)
 4    flexible
 5    protocol type and name, so that the broker notices a member of another generation (KIP-559)
