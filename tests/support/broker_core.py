@@ -13,8 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from kazoo.exceptions import BadVersionError, NoNodeError
-
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import BrokerAddress, Catalog
@@ -30,69 +28,12 @@ from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
-from skidway.coordination import Versioned
 from skidway.errors import SkidwayError
 from support.clock import ManualClock
+from support.nodes import Nodes
 
 REQUEST_BYTES_MAX = 1 << 20
 TURNS = 8
-
-
-class MemoryZooKeeper:
-    """ZooKeeper nodes in memory. The class has only those methods of a coordinator and of kazoo's
-    client that the broker calls."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, tuple[bytes, int]] = {}
-        self.connect = "memory:2181"
-        self.client = self
-
-    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        return call(*args, **options)
-
-    def ensure_path(self, path: str) -> None:
-        self.nodes.setdefault(path, (b"", 0))
-
-    def exists(self, path: str) -> object:
-        return self.nodes.get(path)
-
-    def get(self, path: str) -> Versioned | None:
-        found = self.nodes.get(path)
-        return None if found is None else Versioned(*found)
-
-    def children(self, path: str) -> list[str]:
-        inside = {each[len(path) + 1 :] for each in self.nodes if each.startswith(f"{path}/")}
-        return sorted({each.partition("/")[0] for each in inside})
-
-    def create_if_absent(self, path: str, data: bytes = b"", **_options: object) -> bool:
-        is_new = path not in self.nodes
-        self.nodes.setdefault(path, (data, 0))
-        return is_new
-
-    def set_versioned(self, path: str, data: bytes, version: int) -> bool:
-        if path not in self.nodes or self.nodes[path][1] != version:
-            return False
-        self.nodes[path] = (data, version + 1)
-        return True
-
-    def delete(self, path: str, version: int = -1, recursive: bool = False) -> None:
-        if path not in self.nodes:
-            raise NoNodeError
-        if version not in (-1, self.nodes[path][1]):
-            raise BadVersionError
-        for each in [each for each in self.nodes if each == path or each.startswith(f"{path}/")]:
-            del self.nodes[each]
-
-    def transaction(self) -> Any:
-        wanted: list[tuple[str, bytes]] = []
-
-        def commit() -> list[object]:
-            if any(path in self.nodes for path, _ in wanted):
-                return [NoNodeError() for _ in wanted]
-            self.nodes |= {path: (data, 0) for path, data in wanted}
-            return [path for path, _ in wanted]
-
-        return SimpleNamespace(create=lambda path, data: wanted.append((path, data)), commit=commit)
 
 
 class MemorySession:
@@ -102,7 +43,7 @@ class MemorySession:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self.zookeeper: Any = MemoryZooKeeper()
+        self.zookeeper: Any = Nodes()
 
     def submit(self, work: Callable[[Any], Any], done: Callable[[Any], None]) -> None:
         try:

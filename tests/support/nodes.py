@@ -1,4 +1,4 @@
-"""ZooKeeper's nodes in memory, for tests of the broker's store."""
+"""ZooKeeper's nodes in memory, for tests of the broker."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from kazoo.exceptions import NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 
 from skidway.coordination import Versioned
 
 
 class Nodes:
     """Stands in for a `Coordinator`, for its kazoo client and for the client's transaction, over a
-    dictionary.
+    dictionary. It has only the methods that the broker calls.
 
     after: by path, a function that is called once, after somebody asked whether the path exists.
     """
@@ -23,43 +23,54 @@ class Nodes:
         self.after: dict[str, Callable[[], None]] = {}
         self.client = self
         self.connect = "zookeeper:2181"
-
-    def get(self, path: str) -> Versioned | None:
-        return Versioned(self.content[path], 0) if path in self.content else None
-
-    def children(self, path: str) -> list[str]:
-        return self.get_children(path) if path in self.content else []
-
-    def create_if_absent(self, path: str, data: bytes) -> bool:
-        return self.content.setdefault(path, data) is data
-
-    def set_versioned(self, path: str, data: bytes, _version: int) -> bool:
-        self.content[path] = data
-        return True
+        self._versions: dict[str, int] = {}
 
     def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return call(*args, **options)
 
-    def ensure_path(self, _path: str) -> None:
-        pass
+    def ensure_path(self, path: str) -> None:
+        self._make_parents(f"{path}/")
 
     def exists(self, path: str) -> object:
         found = path in self.content or None
         self.after.pop(path, lambda: None)()
         return found
 
-    def delete(self, path: str, recursive: bool = False) -> None:
-        found = [each for each in self.content if each == path or each.startswith(f"{path}/")]
-        if not found:
-            raise NoNodeError
-        for each in found if recursive else [path]:
-            del self.content[each]
+    def get(self, path: str) -> Versioned | None:
+        if path not in self.content:
+            return None
+        return Versioned(self.content[path], self._versions.get(path, 0))
+
+    def children(self, path: str) -> list[str]:
+        inside = [each[len(path) + 1 :] for each in self.content if each.startswith(f"{path}/")]
+        return sorted({each.partition("/")[0] for each in inside})
 
     def get_children(self, path: str) -> list[str]:
         if path not in self.content:
             raise NoNodeError
-        inside = [each[len(path) + 1 :] for each in self.content if each.startswith(f"{path}/")]
-        return sorted({each.partition("/")[0] for each in inside})
+        return self.children(path)
+
+    def create_if_absent(self, path: str, data: bytes = b"", **_options: object) -> bool:
+        self._make_parents(path)
+        is_new = path not in self.content
+        self.content.setdefault(path, data)
+        return is_new
+
+    def set_versioned(self, path: str, data: bytes, version: int) -> bool:
+        if path not in self.content or self._versions.get(path, 0) != version:
+            return False
+        self.content[path], self._versions[path] = data, version + 1
+        return True
+
+    def delete(self, path: str, version: int = -1, recursive: bool = False) -> None:
+        if path not in self.content:
+            raise NoNodeError
+        if version not in (-1, self._versions.get(path, 0)):
+            raise BadVersionError
+        below = [each for each in self.content if each.startswith(f"{path}/")]
+        for each in [path, *(below if recursive else [])]:
+            del self.content[each]
+            self._versions.pop(each, None)
 
     def transaction(self) -> Any:
         checks: list[str] = []
@@ -73,12 +84,20 @@ class Nodes:
 
     def _commit(self, checks: list[str], steps: list[tuple[str, bytes | None]]) -> list[object]:
         content = dict(self.content)
+        fault: KazooException | None = None
         if not content.keys() >= set(checks):
-            return [NoNodeError()]
+            fault = NoNodeError()
         for path, data in steps:
             if data is None and content.pop(path, None) is None:
-                return [NoNodeError()]
+                fault = fault or NoNodeError()
             if data is not None and content.setdefault(path, data) is not data:
-                return [NodeExistsError()]
+                fault = fault or NodeExistsError()
+        if fault is not None:
+            return [fault for _ in steps]
         self.content = content
         return [path for path, _ in steps]
+
+    def _make_parents(self, path: str) -> None:
+        parts = path.split("/")[1:-1]
+        for depth in range(1, len(parts) + 1):
+            self.content.setdefault("/" + "/".join(parts[:depth]), b"")

@@ -40,6 +40,8 @@ from support.broker_core import BrokerCore, CoreClient, broker_core
 
 VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
+TURNS_MAX = 100
+"""More turns of the loop than any action needs."""
 
 
 class Answers:
@@ -206,7 +208,9 @@ class Asking:
         done. From then on clients may see the action's effect."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
-        while not outcomes:
+        for _ in range(TURNS_MAX):
+            if outcomes:
+                break
             self.core.turn()
         assert outcomes == [None]
 

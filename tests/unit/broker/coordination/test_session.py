@@ -100,7 +100,7 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
     assert TOPIC in tree.content
     store.mark_deletion(tree, "logs", topic_id)
     store.remove_topic(tree, "logs")
-    assert tree.content == {}
+    assert tree.content.keys().isdisjoint({TOPIC, MARK})
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
