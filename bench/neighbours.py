@@ -85,6 +85,8 @@ def neighbours(
             raise RuntimeError(f"the load {kind} ended with {load.wait()}")
         yield
         printed, _ = load.communicate(timeout=120)
+        if load.returncode:
+            raise RuntimeError(f"the load {kind} ended with {load.returncode}")
         said.update(json.loads(printed))
     finally:
         load.kill()

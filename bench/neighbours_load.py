@@ -116,14 +116,14 @@ def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
 
 def produce(address: str, topic: str, producers: int) -> dict[str, float]:
     """Sends each message in a request of its own; returns the messages per second."""
-    stop, sent = threading.Event(), [0] * producers
+    stop, sent, left = threading.Event(), [0] * producers, [0] * producers
 
     def run(number: int) -> None:
         with Producer({"bootstrap.servers": address} | SETTINGS, topic) as producer:
             while not stop.is_set():
                 producer.send(RECORD, CHUNK)
                 sent[number] += CHUNK
-            producer.flush(PATIENCE_S)
+            left[number] = producer.flush(PATIENCE_S)
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(producers)]
     for thread in threads:
@@ -135,6 +135,8 @@ def produce(address: str, topic: str, producers: int) -> dict[str, float]:
     stop.set()
     for thread in threads:
         thread.join()
+    if any(left):
+        raise RuntimeError(f"{sum(left)} of {sum(sent)} messages were not delivered")
     return {"requests_per_s": (sum(sent) - before) / (time.perf_counter() - begin)}
 
 

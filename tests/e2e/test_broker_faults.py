@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import random
 import signal
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ import pytest
 from kazoo.client import KazooClient
 
 from skidway.demo.site import DATACENTER
-from skidway.kafka.client import Client
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.columns import decode
 from support.pipeline import ORDER, Pipeline, Writer
 from support.processes import eventually, run_skidway
 from support.promises import promise
@@ -61,6 +63,24 @@ def partitions_added_while_running(trial: Trial) -> Told:
     trial.expect_complete()
 
 
+def places(trial: Trial) -> dict[tuple[int, int], set[int]]:
+    """The partitions in which each line lies, by the line's file id and its first byte."""
+    found: dict[tuple[int, int], set[int]] = collections.defaultdict(set)
+    ends = {tp: end for tp, end in trial.watermarks().items() if end}
+    with Client(trial.pipeline.site.address("broker-dc1")) as client:
+        fetcher = Fetcher(client)
+        for tp in ends:
+            fetcher.seek(tp, 0)
+        while any(fetcher.positions[tp] < end for tp, end in ends.items()):
+            for part in fetcher.poll(500):
+                for raw in part.batches:
+                    origins = decode(raw).origins
+                    assert origins is not None
+                    for line in zip(origins.file.tolist(), origins.first.tolist(), strict=True):
+                        found[line].add(part.tp.partition)
+    return dict(found)
+
+
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
     """Lines that the agent sent to a topic of two partitions before it was killed are sent again to
@@ -73,6 +93,8 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
     trial.pipeline.kill("agent")
     held.drop()
     appended = trial.appended()
+    before = places(trial)
+    assert set.union(*before.values()) == {0, 1}
     with Client(trial.pipeline.site.address("broker-dc1")) as client:
         assert client.create_partitions({trial.topic: 7}) == {trial.topic: None}
     trial.pipeline.start("agent")
@@ -80,6 +102,8 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
     trial.write("app.log", 1000)
     trial.settle()
     assert max(tp.partition for tp, end in trial.watermarks().items() if end) > 1
+    after = places(trial)
+    assert {line: after[line] for line in before} == before
     yield
     trial.expect_exactly()
     assert trial.loaded()["repeats"] == appended - 100

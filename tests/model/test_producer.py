@@ -24,7 +24,7 @@ import pytest
 from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, read_header
 from skidway.kafka.client import outbox
 from skidway.kafka.client.cluster import Address
-from skidway.kafka.client.delivery import Drained
+from skidway.kafka.client.delivery import Delivery, Drained
 from skidway.kafka.client.dispatch import Dispatch, Planned
 from skidway.kafka.client.outbox import Outbox
 from skidway.kafka.protocol.produce import ProduceResult
@@ -159,6 +159,7 @@ class World:
         for place in PLACES:
             self._drop(place, tell=False)
         self.done = set(range(1, self.checkpoint + 1))
+        self._taken_back: list[int] | None = None  # since the last refusal for good
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
 
@@ -269,7 +270,7 @@ class World:
                 self.poisoned.add(number)
                 self.expected.popleft()
                 self.done.add(number)
-                self._taken_back: list[int] = []
+                self._taken_back = []
             else:
                 self.expected.popleft()
                 self.done.add(number)
@@ -278,8 +279,10 @@ class World:
     def _again(self, number: int) -> None:
         """Sends a drained batch again (one that came back because an earlier batch was refused for
         good). Drained batches come back in order, after the refused batch."""
-        self._taken_back.append(number)
         taken = self._taken_back
+        if taken is None:
+            raise Violation(f"{number} taken back though no batch was refused")
+        taken.append(number)
         if taken != list(itertools.islice(self.expected, len(taken))):
             raise Violation(f"{taken} taken back, {list(self.expected)} were expected")
         if number in self.to_send:
@@ -457,3 +460,18 @@ def test_the_model_sees_a_late_batch_under_the_new_identity(
 
     monkeypatch.setattr(Outbox, "_end_drain", skipping)
     assert broken()
+
+
+def test_the_model_sees_a_batch_taken_back_without_a_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The model reports a violation if a batch comes back as drained, although no earlier batch was
+    refused."""
+
+    def drained(self: Dispatch) -> list[Delivery]:
+        return [each._replace(error=Drained(TP)) for each in deliveries(self)]
+
+    deliveries = Dispatch.deliveries
+    monkeypatch.setattr(Dispatch, "deliveries", drained)
+    with pytest.raises(Violation, match="taken back though no batch was refused"):
+        run(0)

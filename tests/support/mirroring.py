@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway.kafka import gaps
-from skidway.kafka.batch import Codec, EncodedBatch, headers, read_header
+from skidway.kafka.batch import Codec, EncodedBatch, headers, read_header, seal, stamp
 from skidway.kafka.client import LATEST, Client, NewTopic, Producer
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
@@ -116,6 +116,23 @@ class Cluster(SkidwayBroker):
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]
+
+
+def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
+    """Replaces the records in a stopped broker's files with other records at the same offsets."""
+    directory = cluster.logs / f"{topic}-0"
+    for path in directory.iterdir():
+        if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
+            path.unlink()
+    data = bytearray()
+    for number in range(batches):
+        encoded = EncodedBatch(b"other %d" % number, Codec.NONE, 3, 0, 0, 10)
+        raw = bytearray(seal(encoded))
+        stamp(raw, 0, 3 * number, 0)
+        data += raw
+    (directory / f"{0:020d}.log").write_bytes(data)
+    for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
+        (cluster.logs / name).unlink(missing_ok=True)
 
 
 class Pair:

@@ -57,6 +57,8 @@ class Intervention:
     times: int | None
     _changed: threading.Condition
     hits: int = 0
+    chosen: int = 0
+    """The number of requests that the fault has hit, or will hit when their answers arrive."""
     is_over: bool = False
     passes: bool = True
 
@@ -170,8 +172,9 @@ class Proxy:
         """The fault that hits this request or its answer; None if no fault does."""
         with self._changed:
             for each in self._interventions:
-                spent = each.times is not None and each.hits >= each.times
+                spent = each.times is not None and each.chosen >= each.times
                 if not spent and not each.is_over and each.matches(header, body):
+                    each.chosen += 1
                     if each.fault is Fault.HOLD_REQUEST:
                         each.hits += 1
                     return each
@@ -181,6 +184,11 @@ class Proxy:
         """Counts a hit: the answer to the request has arrived."""
         with self._changed:
             intervention.hits += 1
+
+    def unanswered(self, intervention: Intervention) -> None:
+        """Gives a hit back: the answer to the request will not arrive."""
+        with self._changed:
+            intervention.chosen -= 1
 
     def hold(self, intervention: Intervention) -> None:
         """Waits until the fault is released. Raises _Lost if the fault is dropped."""
@@ -235,6 +243,9 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
+        with contextlib.suppress(KeyError):  # both threads may empty the dictionary
+            while True:
+                self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)
 
     def _run(self, work: Callable[[], None]) -> None:

@@ -106,8 +106,9 @@ class ScriptedBroker:
     order.
     """
 
-    def __init__(self, topics: dict[str, int]) -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, topics: dict[str, int], port: int = 0) -> None:
+        """port: the port on which the broker listens; if it is 0, the kernel chooses a free one."""
+        self._server = socket.create_server(("127.0.0.1", port))
         self.port: int = self._server.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
         self.logs = {(t, p): PartitionLog() for t, count in topics.items() for p in range(count)}
@@ -279,9 +280,9 @@ def _message(header: RequestHeader, response: Response) -> bytes:
 
 
 @contextmanager
-def scripted(topics: dict[str, int]) -> Iterator[ScriptedBroker]:
+def scripted(topics: dict[str, int], port: int = 0) -> Iterator[ScriptedBroker]:
     """A running broker. `topics` gives the number of partitions of each topic."""
-    broker = ScriptedBroker(topics)
+    broker = ScriptedBroker(topics, port)
     broker.start()
     try:
         yield broker

@@ -76,6 +76,12 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
         "retention.ms = 604800000  (default)"
         in run_skidway("topics", "describe", topic, *at).stdout
     )
+    for setting in ("retention.ms=soon", "no.such.setting=1"):
+        done = run_skidway("topics", "alter", topic, "--topic-config", setting, *at)
+        assert done.returncode != 0
+        assert setting.partition("=")[0] in done.stderr
+    (described,) = json.loads(run_skidway("topics", "describe", topic, "--json", *at).stdout)
+    assert described["configs"]["retention.ms"] == "604800000"
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:

@@ -292,25 +292,34 @@ def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
 
 
 BAD = {
-    "http": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    "negative": struct.pack(">i", -5),
-    "huge": struct.pack(">i", 1 << 30),
-    "short": struct.pack(">i", 3) + b"abc",
-    "unknown-api": request_frame(ApiKey.FETCH, 4, 1, "x", b"").replace(b"\0\1\0\4", b"\3\xe7\0\0"),
-    "unknown-version": request_frame(ApiKey.METADATA, 99, 1, "x", b""),
-    "empty-body": request_frame(ApiKey.METADATA, 5, 1, "x", b""),
-    "count": request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)),
-    "produce": request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"),
+    "http": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "FrameTooLarge"),
+    "tls": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "FrameTooLarge"),
+    "negative": (struct.pack(">i", -5), "FrameTooLarge"),
+    "huge": (struct.pack(">i", 1 << 30), "FrameTooLarge"),
+    "short": (struct.pack(">i", 3) + b"abc", "Truncated"),
+    "unknown-api": (
+        request_frame(ApiKey.FETCH, 4, 1, "x", b"").replace(b"\0\1\0\4", b"\3\xe7\0\0"),
+        "UnknownApi",
+    ),
+    "unknown-version": (request_frame(ApiKey.METADATA, 99, 1, "x", b""), "ProtocolError"),
+    "empty-body": (request_frame(ApiKey.METADATA, 5, 1, "x", b""), "Truncated"),
+    "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
+    "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
+"""Bad frames, and the reason under which the broker counts the connection that it closes."""
 
 
-@pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
-def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, data: bytes) -> None:
+@pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
+def test_a_bad_frame_closes_its_connection_only(
+    skidway_broker: SkidwayBroker, data: bytes, reason: str
+) -> None:
     """The broker closes and counts a connection that sent a bad frame; other connections go on."""
+    metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
+    before = skidway_broker.metric(metric)
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:
         bad.send(data)
         assert bad.receive() == b""
+        assert skidway_broker.metric(metric) == before + 1
         assert good.fetch("unknown", 0).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 

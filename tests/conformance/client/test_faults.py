@@ -238,13 +238,17 @@ def test_poll_wakes_on_other_descriptors(client: Client) -> None:
 def test_a_broker_that_comes_later_is_found() -> None:
     """If no broker listens at first, the producer waits, and delivers as soon as a broker
     listens."""
-    with Client(f"127.0.0.1:{free_port()}", request_timeout_ms=500) as client:
+    port = free_port()
+    with Client(f"127.0.0.1:{port}", request_timeout_ms=500) as client:
         producer = Producer(client)
         producer.send(LOGS, encoded(0), 0)
         assert producer.poll(100) == []
         assert producer.pending_count == 1
         with pytest.raises(BrokerUnreachable, match="Connection refused"):
             client.metadata()
+        with scripted({"logs": 2}, port) as broker:
+            assert [each.error for each in deliveries_of(producer, 1)] == [None]
+            assert values_in(broker.logs[LOGS]) == [b"0.0", b"0.1", b"0.2"]
 
 
 def test_an_unreachable_leader_is_looked_up_again(broker: ScriptedBroker, client: Client) -> None:

@@ -193,7 +193,14 @@ def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> No
     name = topic_name("validated")
     package = java_clients.kafka.clients.admin
     only = package.CreateTopicsOptions().validateOnly(True)
-    java_clients.wait(admin.createTopics([package.NewTopic(name, 1, 1)], only).all())
+    new = package.NewTopic(name, 3, 1).configs({"retention.ms": "5000"})
+    created = admin.createTopics([new], only)
+    java_clients.wait(created.all())
+    assert java_clients.wait(created.numPartitions(name)) == 3
+    assert java_clients.wait(created.replicationFactor(name)) == 1
+    config = java_clients.wait(created.config(name))
+    assert config.get("retention.ms").value() == "5000"
+    assert config.get("cleanup.policy").value() == "delete"
     assert name not in set(java_clients.wait(admin.listTopics().names()))
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skidway.kafka.batch import Codec, EncodedBatch, seal, stamp
-from support.mirroring import Cluster, Pair, pair
+from support.mirroring import Cluster, Pair, pair, refill
 from support.processes import eventually, run_skidway
 
 pytestmark = pytest.mark.conformance
@@ -25,23 +24,6 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
         made.source.produce("logs", 10)
         made.mirrored("logs")
         yield made
-
-
-def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
-    """Replaces the records in a stopped broker's files with other records at the same offsets."""
-    directory = cluster.logs / f"{topic}-0"
-    for path in directory.iterdir():
-        if path.suffix in (".log", ".index", ".timeindex", ".snapshot"):
-            path.unlink()
-    data = bytearray()
-    for number in range(batches):
-        encoded = EncodedBatch(b"other %d" % number, Codec.NONE, 3, 0, 0, 10)
-        raw = bytearray(seal(encoded))
-        stamp(raw, 0, 3 * number, 0)
-        data += raw
-    (directory / f"{0:020d}.log").write_bytes(data)
-    for name in ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint"):
-        (cluster.logs / name).unlink(missing_ok=True)
 
 
 def stopped(clusters: Pair, what: str) -> str:

@@ -13,7 +13,7 @@ from confluent_kafka import Producer as StockProducer
 from confluent_kafka import TopicPartition as StockPartition
 
 from skidway.kafka.client import Client
-from support.mirroring import SOURCE, Pair, mirror_sources, pair
+from support.mirroring import SOURCE, Pair, mirror_sources, pair, refill
 from support.processes import eventually, free_port, run_skidway
 
 pytestmark = pytest.mark.conformance
@@ -212,7 +212,13 @@ def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
+    clusters.source.program.kill()
+    refill(clusters.source, 10)
+    clusters.source.start()
+    reason = eventually(lambda: clusters.here.mirror()["stopped"].get("dc1.logs-0"))
+    assert "diverged" in str(reason)
     clusters.here.delete("dc1.logs")
-    clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
     clusters.same("logs")
+    assert clusters.here.ends("dc1.logs") == {0: 30}
+    assert clusters.here.health()["ok"] is True

@@ -8,7 +8,7 @@ import pytest
 from skidway.kafka.client import Client, NewTopic
 from support.agent_process import AgentProcess, rows
 from support.brokers import SkidwayBroker
-from support.processes import eventually
+from support.processes import eventually, run_skidway
 from support.promises import promise
 
 pytestmark = pytest.mark.crash
@@ -52,15 +52,29 @@ def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
     """A line that was sent before the agent noticed the new topic does not count as delivered to
-    the old topic. The agent stops with a sentence; it gives the same sentence at a start if the
-    topic was made again while the agent was down. When an operator has given the line up, the agent
-    goes on."""
+    the old topic. The agent stops with a sentence, and gives the same sentence at each further
+    start. When an operator has given the line up, the agent goes on."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)
     with path.open("a") as out:
         out.write("between\n")
     assert process.program.wait() == 65
-    assert "was made again (its id was" in process.program.output()
+    said = process.program.output()
+    assert said.count("was made again (its id was") == 1
     (entry,) = process.ledger()
     assert (entry["acknowledged"], entry["pending"]) == (60, len("between\n"))
+    process.start(ready=False)
+    assert process.program.wait() == 65
+    assert "was made again (its id was" in process.program.output()[len(said) :]
+    given_up = run_skidway("agent", "state", "give-up", "logs", "--config", str(process.config))
+    assert given_up.returncode == 0, given_up.stderr
+    with path.open("a") as out:
+        out.write("new 1\n")
+    process.start()
+    eventually(lambda: process.settled({path: path.stat().st_size}), what="the new line")
+    assert [line for line, _, _ in rows(own_broker.address, "logs")][-1] == "new 1"
+    entries = process.ledger()
+    assert sum(entry["uncertain"] for entry in entries) == len("between\n")
+    assert sum(entry["acknowledged"] for entry in entries) == path.stat().st_size - len("between\n")
+    assert process.program.stop() == 0

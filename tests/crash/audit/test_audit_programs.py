@@ -143,6 +143,15 @@ def _counted(report: dict[str, Any], tier: str) -> int:
     return sum(place["count"] for place in places if place["tier"] == tier)
 
 
+def _sizes(report: dict[str, Any], tier: str) -> set[int]:
+    """The sizes of the buckets in which a tier counted records."""
+    return {
+        bucket["bucket_ms"]
+        for bucket in report["buckets"]
+        if any(place["tier"] == tier and place["count"] for place in bucket["places"])
+    }
+
+
 @promise("6 numbers")
 @pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
@@ -326,4 +335,13 @@ def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
     counter = site.counter().start()
     site.send()
     eventually(lambda: _counted(site.report()[1], "broker") == site.sent, what="counted")
-    counter.kill()
+    counter.signal(signal.SIGTERM)
+    assert counter.wait() == 0
+    assert _sizes(site.report()[1], "broker") == {BUCKET_MS}
+    counter = site.counter("--new-epoch", "--set", f"bucket.ms={2 * BUCKET_MS}").start()
+    eventually(
+        lambda: _sizes(site.report()[1], "broker") == {2 * BUCKET_MS}, what="the new buckets"
+    )
+    site.send()
+    eventually(lambda: _counted(site.report()[1], "broker") == site.sent, what="all counted")
+    assert counter.stop() == 0

@@ -98,7 +98,7 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 # --- pending bytes ------------------------------------------------------------------------------
 
 
-def read_and_acknowledged(world: World) -> None:
+def written_and_reported(world: World) -> None:
     """Starts the agent, lets it look once, then writes a line and reports the file to the agent.
     With `quiet` the next look comes only after an hour."""
     world.start()
@@ -117,7 +117,7 @@ def quiet() -> World:
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
     """The pending bytes are computed when they are asked for, not at the last look, so they do not
     include bytes that were acknowledged since the look."""
-    read_and_acknowledged(quiet)
+    written_and_reported(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):
         quiet.tick()
@@ -127,7 +127,7 @@ def test_pending_bytes_are_those_of_now(quiet: World) -> None:
 
 def test_metrics_and_health_ask_when_they_are_asked(quiet: World) -> None:
     """Metrics and /health compute the pending bytes when asked, without waiting for a turn."""
-    read_and_acknowledged(quiet)
+    written_and_reported(quiet)
     status = program.Status(Health(True, {"status": "running"}))
     assert status.answer() == Health(True, {"status": "running"})
     status.pending = lambda: quiet.agent.pending_bytes

@@ -1,9 +1,10 @@
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from skidway import settings
-from skidway.agent.cli import register
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings
 from skidway.cli import main
@@ -115,11 +116,47 @@ def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
-    """The example file has every key."""
+    """The example file has every key, and is a configuration as soon as the required keys have
+    values."""
+    keys = {each.key for each in settings.documented(AgentSettings)}
     text = settings.example(AgentSettings)
-    for documented in settings.documented(AgentSettings):
-        assert documented.key.partition("[")[0] in text
-    assert callable(register)
+    assert keys_of(yaml.safe_load(uncommented(text, keys))) == keys
+    required = {
+        "bootstrap.servers": "127.0.0.1:9092",
+        "schema.registry.url": "http://127.0.0.1:8081",
+        "state.dir": "/var/lib/skidway/agent",
+        "topic": "logs",
+        "paths": "[/log/a]",
+    }
+    for key, value in required.items():
+        text, count = re.subn(rf"(?m)^ *{re.escape(key)}:$", rf"\g<0> {value}", text)
+        assert count == 1
+    loaded = load(text, tmp_path)
+    check_settings(loaded)
+    assert loaded.sources[0].topic == "logs"
+
+
+def uncommented(text: str, keys: set[str]) -> str:
+    """The example file with every key in effect."""
+    lines = []
+    for line in text.splitlines():
+        bare = line.replace("# ", "")
+        name = bare.strip().partition(":")[0]
+        is_key = any(f".{key}".endswith(f".{name}") for key in keys)
+        lines.append(bare if is_key else line)
+    return "\n".join(lines)
+
+
+def keys_of(node: object, prefix: str = "") -> set[str]:
+    """The keys of a document as `settings.documented` names them."""
+    if isinstance(node, list):
+        return set().union(*(keys_of(each, f"{prefix[:-1]}[].") for each in node))
+    if not isinstance(node, dict):
+        return set()
+    found = set()
+    for name, value in node.items():
+        found |= {f"{prefix}{name}"} | keys_of(value, f"{prefix}{name}.")
+    return found
 
 
 def test_exit_statuses_of_the_command_line(

@@ -43,7 +43,8 @@ def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     """A file is rotated and compressed between two looks of the agent. The agent reads the file's
     rest from the compressed file, and reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
-    world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
+    if not is_down and "*" in pattern:
+        world.files.append("/log/app.log-other", b"held\n")
     if is_down:
         world.kill()
     world.files.append(APP, b"unread\n")

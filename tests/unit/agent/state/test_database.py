@@ -1,13 +1,14 @@
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from skidway.agent.commands import state as ledger
 from skidway.agent.state import database
 from skidway.agent.state.changes import Changes, LastWord
-from skidway.agent.state.database import StateDatabase, StateFull, check_machine, open_state
+from skidway.agent.state.database import StateFull, check_machine, open_state
 from skidway.agent.values.found import FileKey, Found, UnopenedFile
 from skidway.agent.values.identity import Fingerprint, Guard, Mark
 from skidway.agent.values.intents import Intent
@@ -200,14 +201,27 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
         open_state(tmp_path)
 
 
-def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
+def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash during the first start leaves no file under the database's name, so the next start
     creates the database anew."""
+
+    class Crash(BaseException):
+        pass
+
+    def crash() -> int:
+        raise Crash
+
+    with monkeypatch.context() as crashing:
+        crashing.setattr("skidway.agent.state.database.identity.new_id", crash)
+        with pytest.raises(Crash):
+            open_state(tmp_path)
+    assert database.DATABASE not in os.listdir(tmp_path)
     (tmp_path / f"{database.DATABASE}.new").write_bytes(b"half")
     state = open_state(tmp_path)
     assert state.agent > 0
-    assert os.listdir(tmp_path) == [database.DATABASE] or state.files() == []
+    assert state.files() == []
     state.close()
+    assert os.listdir(tmp_path) == [database.DATABASE]
 
 
 @promise("1 agent id")
@@ -265,21 +279,35 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
     state.close()
 
 
-def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
+def test_the_ledger_is_read_beside_a_running_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Reading the ledger neither waits for a running agent nor disturbs it."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
     state.commit(changes)
+    state._connection.execute("BEGIN EXCLUSIVE")  # as while the agent commits
     shown = ledger.show(tmp_path)
+    state._connection.execute("ROLLBACK")
     assert shown["agent"] == state.agent
     (entry,) = shown["files"]
     fates = sum(entry[name] for name in ledger.FATES)
     assert fates == entry["bytes"]
+
+    def commits_while_read(*given: Any) -> dict[str, Any]:
+        more = Changes()
+        more.put_files([a_file(8)])
+        state.commit(more)
+        return read(*given)
+
+    read = ledger.entry
+    monkeypatch.setattr(ledger, "entry", commits_while_read)
+    assert [entry["file"] for entry in ledger.show(tmp_path)["files"]] == [7]
+    assert [each.file for each in state.files()] == [7, 8]
     state.close()
     with pytest.raises(StateRefused, match="no state"):
         ledger.show(tmp_path / "nowhere")
-    assert isinstance(StateDatabase, type)
 
 
 @promise("6 telling a loss")

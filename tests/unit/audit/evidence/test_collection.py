@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from skidway.audit.collector import collector
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.settings import AuditSettings
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import TOPIC, Count, Delta, Sender, Tier
 from skidway.kafka import columns
-from skidway.kafka.errors import KafkaError, OffsetOutOfRange
+from skidway.kafka.client import Fetched
+from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
+from skidway.service import Shutdown
 from support.audit_senders import LOGS
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
@@ -149,20 +156,57 @@ def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
     assert _counted(ledger) == 2
 
 
+class Ending:
+    """A shutdown that is requested when `is_over` says so. Instead of waiting, it calls
+    `meanwhile`."""
+
+    def __init__(self, is_over: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
+        self._is_over, self._meanwhile = is_over, meanwhile
+        self.waits_s: list[float] = []
+
+    @property
+    def requested(self) -> bool:
+        return self._is_over()
+
+    def wait(self, timeout_s: float) -> None:
+        self.waits_s.append(timeout_s)
+        self._meanwhile()
+
+    def fileno(self) -> int:
+        return -1
+
+
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """If an audit topic is deleted while the collector's offset in it is out of range, the
     resulting error does not end the collector: it waits and tries again."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
-    collection = _collection(cluster, ledger, clock)
-    collection.turn(0)
+    polled = 0
 
-    def out_of_range(*_: object) -> None:
-        del cluster.topics[TOPIC]
-        raise OffsetOutOfRange(OWN, 7, 0, 1)
+    def out_of_range_once(fetcher: MemoryFetcher, timeout_ms: int, *wake: int) -> list[Fetched]:
+        nonlocal polled
+        polled += 1
+        if polled == 1:
+            del cluster.topics[TOPIC]
+            raise OffsetOutOfRange(OWN, 7, 0, 1)
+        return poll(fetcher, timeout_ms, *wake)
 
-    monkeypatch.setattr(MemoryFetcher, "poll", out_of_range)
-    with pytest.raises(KafkaError):
-        collection.turn(0)
+    def made_again() -> None:
+        cluster.create(TOPIC)
+        _publish(cluster, OWN, 1)
+
+    def client(*_: object, **__: object) -> AbstractContextManager[MemoryClient]:
+        return nullcontext(MemoryClient(cluster, clock))
+
+    poll = MemoryFetcher.poll
+    monkeypatch.setattr(MemoryFetcher, "poll", out_of_range_once)
+    monkeypatch.setattr(collector, "Client", client)
+    monkeypatch.setattr(collector, "Fetcher", lambda _: MemoryFetcher(cluster))
+    settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
+    loop = collector._Loop(settings, collector._Expected(settings, clock), ledger, clock)
+    ending = Ending(lambda: polled > 1, made_again)
+    loop.until(cast(Shutdown, ending))
+    assert ending.waits_s == [collector.RETRY_S]
+    assert _counted(ledger) == 1

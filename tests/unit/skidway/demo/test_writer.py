@@ -24,9 +24,12 @@ def test_lines_fit_their_parsers() -> None:
         assert set(json.loads(writer.json_line(number, NOW))) == {f["name"] for f in fields}
 
 
-def test_lines_are_written_evenly_and_then_slowly() -> None:
-    """All lines are due within the given seconds, evenly; a trickle follows."""
-    assert [writer.due(at, 1_000, 10.0) for at in (0.0, 5.0, 10.0, 12.0)] == [0, 500, 1000, 1400]
+@pytest.mark.parametrize("lines", [1_000, 100_000])
+def test_lines_are_written_evenly_and_then_at_a_fixed_rate(lines: int) -> None:
+    """All lines are due within the given seconds, evenly. Afterwards 200 lines are due in each
+    second, whatever the rate was before."""
+    due = [writer.due(at, lines, 10.0) for at in (0.0, 5.0, 10.0, 12.0)]
+    assert due == [0, lines // 2, lines, lines + 400]
 
 
 @pytest.mark.parametrize("counts", [[7, 1, 1, 30], [1] * 10, [0, 3, 2]])
