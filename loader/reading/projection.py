@@ -129,8 +129,20 @@ def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
                 raise NotProjectable(str(error)) from error
         else:
             return lambda batch: _resolved(*resolve(batch.column(at)))
-    _check_castable(source, field)
+    try:
+        _check_castable(source, field)
+    except NotProjectable as error:
+        return _without_cast(at, written, read, error)
     return lambda batch: _cast(batch.column(at), field)
+
+
+def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjectable) -> Step:
+    """The step for types that Arrow cannot cast. Raises `error` if Avro cannot resolve them."""
+    try:
+        resolve = resolution(written, read)
+    except Unresolvable:
+        raise error from None
+    return lambda batch: _resolved(*resolve(batch.column(at)))
 
 
 def _has_choice(avro: AvroType) -> bool:
@@ -180,12 +192,20 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
     return column, unfit
 
 
+def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
+    """Whether two values differ. A time that Python cannot hold counts as different."""
+    try:
+        return repr(left.as_py()) != repr(right.as_py())
+    except (OverflowError, ValueError):
+        return True
+
+
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
     """Marks the rows whose value changes if it is cast and cast back. Arrow's casts do change
     values: they round, and turn 5 into true."""
     if types.is_nested(written.type):
-        pairs = zip(cast.cast(written.type).to_pylist(), written.to_pylist(), strict=True)
-        return np.fromiter((repr(back) != repr(value) for back, value in pairs), np.bool_)
+        pairs = zip(cast.cast(written.type), written, strict=True)
+        return np.fromiter((_differ(back, value) for back, value in pairs), np.bool_)
     same = pc.equal(cast.cast(written.type, safe=False), written)
     if types.is_floating(written.type):
         same = pc.or_(same, pc.is_nan(written))

@@ -12,11 +12,14 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.loader.reading.column_types import column_type
-from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Map, Record, Union, parse
 from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, unwrapped
+from skidway.schemas.codec.resolution import Unresolvable, chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
 """Promotions after which a column has the same type."""
+_LOGICAL: Final = ("logicalType", "precision", "scale")
+"""Properties that say what a number or bytes mean."""
 
 
 def are_alike(old: str, new: str) -> bool:
@@ -37,8 +40,17 @@ def _alike(old: AvroType, new: AvroType) -> bool:
         return _alike(old.values, new.values)
     if isinstance(old, Union) and isinstance(new, Union):
         return _same_members(old, new)
+    return _same_values(old, new)
+
+
+def _same_values(old: AvroType, new: AvroType) -> bool:
+    """Whether a file has the same type and the same value for both. Types that are neither nested
+    nor unions."""
+    if isinstance(old, Enum) and isinstance(new, Enum):
+        return set(old.symbols) <= set(new.symbols)  # else the default would stand for a symbol
     is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
-    return is_same and bool(_file_type(old) == _file_type(new))
+    same_meaning = all(old.properties.get(each) == new.properties.get(each) for each in _LOGICAL)
+    return is_same and same_meaning and bool(_file_type(old) == _file_type(new))
 
 
 def _same_fields(old: Record, new: Record) -> bool:
@@ -61,11 +73,17 @@ def _shares_a_field(old: Record, new: Record) -> bool:
 
 
 def _same_members(old: Union, new: Union) -> bool:
-    """Whether the old members come first among the new members, in the same order: a member's
-    column is named by its place."""
-    before, after = ([union.branches[at] for at in branches_of(union)] for union in (old, new))
-    is_longer = len(after) >= len(before)
-    return is_longer and all(map(_alike, before, after))
+    """Whether each member has the same place in both unions, because a member's column is named by
+    its place."""
+    after = [new.branches[at] for at in branches_of(new)]
+    for place, at in enumerate(branches_of(old)):
+        member = old.branches[at]
+        try:
+            if chosen_member(member, new) != place or not _alike(member, after[place]):
+                return False
+        except Unresolvable:
+            return False
+    return True
 
 
 def _file_type(avro: AvroType) -> pa.DataType:

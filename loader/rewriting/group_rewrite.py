@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -85,7 +85,7 @@ class GroupRewrite:
             writer.abandon()
             raise
         path = layout.rewritten(group.folder, job.load.number, self._number)
-        made = writer.close(ROWS, path)
+        made = replace(writer.close(ROWS, path), schema_id=self._schema_id())
         files = [each.file for each in group.files]
         total = checksum.signed(sum(each.checksum for each in files))
         if (made.rows, made.checksum) != (sum(each.rows for each in files), total):
@@ -118,7 +118,9 @@ class GroupRewrite:
                     if made.schema != schema:
                         raise FileRefused(f"{path} has other columns than other files of its hour")
                     yield made
-            except (RowsRefused, pa.ArrowException) as error:
+            except MemoryError:
+                raise  # another attempt may succeed
+            except (RowsRefused, pa.ArrowException, ArithmeticError, LookupError) as error:
                 raise FileRefused(f"{path}: {error}") from error
 
     def _row_groups(self, file: DataFile) -> Iterator[pa.Table]:
@@ -132,11 +134,15 @@ class GroupRewrite:
         for number in range(parquet.num_row_groups):
             yield parquet.read_row_group(number)
 
+    def _schema_id(self) -> int | None:
+        """None if the new file follows the schema of the manifest."""
+        return self._group.files[0].schema_id if self._job.reader is None else None
+
     def _rewriter(self) -> Rewriter | None:
         job, file = self._job, self._group.files[0]
         if job.reader is None:
             return None
-        text = (job.texts or {}).get(file.schema.id) if file.schema else None
+        text = None if file.schema_id is None else (job.texts or {}).get(file.schema_id)
         if text is None:
             raise FileRefused(f"the registry does not have the schema of {file.file.path}")
         try:

@@ -1,14 +1,13 @@
 """Which files become one file.
 
 To compact, the small files of an hour are put together until a group has `target` bytes. To change
-columns, files are grouped in the same way, but every file of an older schema belongs to a group,
-even if it stays alone.
+columns, each file of an older schema becomes a file of its own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,21 +32,22 @@ def to_compact(files: Iterable[LiveFile], target: int) -> list[Group]:
     return [group for group in _groups(small, target) if len(group.files) > 1]
 
 
-def to_convert(
-    files: Iterable[LiveFile], target: int, is_old: Callable[[LiveFile], bool]
-) -> list[Group]:
-    """Groups of the files that are old."""
-    return list(_groups(filter(is_old, files), target))
+def to_convert(files: Iterable[LiveFile], ids: Collection[int]) -> list[Group]:
+    """A group for each file that follows one of these schemas. So a file that cannot be rewritten
+    keeps back no other file."""
+    old = sorted((each for each in files if each.schema_id in ids), key=_order)
+    return [Group(_folder(each), (each,)) for each in old]
 
 
 def _groups(files: Iterable[LiveFile], target: int) -> Iterator[Group]:
     """Files of one hour and one schema, in the order of their paths, up to `target` bytes."""
     waiting: list[LiveFile] = []
+    size = 0
     for each in sorted(files, key=_order):
-        size = sum(other.file.length for other in waiting) + each.file.length
+        size += each.file.length
         if waiting and (_key(each) != _key(waiting[0]) or size > target):
             yield Group(_folder(waiting[0]), tuple(waiting))
-            waiting = []
+            waiting, size = [], each.file.length
         waiting.append(each)
     if waiting:
         yield Group(_folder(waiting[0]), tuple(waiting))
@@ -59,7 +59,7 @@ def _order(each: LiveFile) -> tuple[str, int, int, str]:
 
 
 def _key(each: LiveFile) -> tuple[str, int]:
-    return _folder(each), each.schema.id if each.schema else -1
+    return _folder(each), -1 if each.schema_id is None else each.schema_id
 
 
 def _folder(each: LiveFile) -> str:

@@ -16,7 +16,9 @@ from skidway.errors import SkidwayError
 from skidway.loader.reading.column_types import column_schema, converted, reverted
 from skidway.loader.reading.columns import OWN
 from skidway.loader.reading.projection import Projection
+from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import Codec
+from skidway.schemas.codec.arrow import as_record
 
 _OWN: Final = pa.schema(
     [
@@ -38,9 +40,23 @@ class Rewriter:
         self._projection = Projection(old, new)
         self._written = Codec(old).arrow_schema
         self._columns = column_schema(Codec(new).arrow_schema)
+        self._used = _used(old, new)
 
     def rewritten(self, table: pa.Table) -> pa.Table:
-        """The same rows in the columns of the newest schema. Raises RowsRefused."""
+        """The same rows in the columns of the newest schema. Raises RowsRefused.
+
+        Columns that the newest schema lacks keep their values, because a later version, or a reader
+        who asks for them, may need them. Readers who take the columns of the newest schema do not
+        see them.
+        """
+        columns = self._projected(table)
+        kept = [name for name in table.column_names if not self._is_replaced(name)]
+        schema = pa.schema([*self._columns, *map(table.schema.field, kept), *_OWN])
+        columns += [table.column(name) for name in kept]
+        columns += [table.select([each.name]).cast(pa.schema([each])).column(0) for each in _OWN]
+        return pa.table(columns, schema=schema)
+
+    def _projected(self, table: pa.Table) -> list[pa.Array | pa.ChunkedArray]:
         batch = pa.RecordBatch.from_arrays(
             [reverted(_whole(table.column(each.name)), each.type) for each in self._written],
             schema=self._written,
@@ -50,9 +66,21 @@ class Rewriter:
             count = int((~projected.fits).sum())
             raise RowsRefused(f"{count} of its rows do not fit the newest schema")
         pairs = zip(projected.columns, self._columns, strict=True)
-        columns = [converted(column, field.type) for column, field in pairs]
-        own = [table.select([each.name]).cast(pa.schema([each])).column(0) for each in _OWN]
-        return pa.table([*columns, *own], schema=pa.schema([*self._columns, *_OWN]))
+        return [converted(column, field.type) for column, field in pairs]
+
+    def _is_replaced(self, name: str) -> bool:
+        """Whether a file's column has its values in another column of the new file, or may not lie
+        beside a new column of its name."""
+        taken = {each.lower() for each in (*self._columns.names, *_OWN.names)}
+        return name in self._used or name.lower() in taken
+
+
+def _used(old: str, new: str) -> set[str]:
+    """The old fields whose values the new fields take, under the same name or another one."""
+    written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
+    known = {each.name for each in written.fields}
+    matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)
+    return {names[0] for names in matches if names}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -1,6 +1,6 @@
 """`load compact`: puts the small files of each hour together. Needs the output, but no broker.
 
-One load compacts the files of one schema, up to `max.offsets.per.load` rows. If another loader
+One load compacts up to `max.offsets.per.load` rows. If another loader
 commits meanwhile, the attempt is thrown away and made again.
 """
 
@@ -118,10 +118,8 @@ class Compaction:
         groups = to_compact(files, self._settings.compact_target_bytes)
         if not groups:
             return None
-        schema = groups[0].files[0].schema
-        same = (group for group in groups if group.files[0].schema == schema)
-        chosen = list(_limited(same, self._settings.max_offsets_per_load))
-        return Rewrite(chosen, self._settings.compression, schema)
+        chosen = list(_limited(groups, self._settings.max_offsets_per_load))
+        return Rewrite(chosen, found, self._settings.compression)
 
 
 def compact(

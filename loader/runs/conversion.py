@@ -1,45 +1,84 @@
 """Which files must be rewritten before a load adds rows of a new schema.
 
-Plain Spark reads a directory only if its files have alike columns (rewriting/alike.py). So if the
-subject has a new schema, the loader first rewrites, in one load, every file whose columns are not
-alike.
+Plain Spark reads a directory only if its files have alike columns (rewriting/alike.py). So the
+loader first rewrites, in one load, every file whose columns are not alike those of the newest
+schema. A file that could not be rewritten is tried again by each later run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from skidway.errors import SkidwayError
 from skidway.loader.rewriting.alike import are_alike
 from skidway.loader.rewriting.groups import to_convert
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_rewrite import Rewrite
 from skidway.loader.state import operations
 from skidway.loader.state.live import live
-from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.manifest import Manifest, SchemaChoice
 from skidway.schemas.client import SCHEMA_UNKNOWN, Registered, RegistryClient, RegistryRefused
 
 
-def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Rewrite | None:
-    """What must be rewritten before rows of this schema are added; None if nothing must be. A file
-    whose schema the registry does not know any more stays as it is."""
-    if newest is None or newest.schema is None or newest.schema.id == schema.id:
-        return None
-    files = operations.run(live(newest), parts.store).values()
-    known = _texts(parts.registry, {each.schema.id for each in files if each.schema is not None})
-    texts = {at: text for at, text in known.items() if not are_alike(text, schema.schema)}
-    target = parts.settings.compact_target_bytes
-    groups = to_convert(files, target, lambda x: x.schema is not None and x.schema.id in texts)
-    if not groups:
-        return None
-    return Rewrite(groups, parts.settings.compression, None, schema, texts)
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What must be rewritten (None: nothing), and what cannot be: problems make the run fail, notes
+    do not."""
+
+    rewrite: Rewrite | None = None
+    problems: list[SkidwayError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
-def _texts(registry: RegistryClient, ids: Iterable[int]) -> dict[int, str]:
+def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Conversion:
+    """What must be rewritten before rows of this schema are added."""
+    if newest is None:
+        return Conversion()
+    followed = [each for each in newest.schemas if each.id != schema.id]
+    texts = _texts(parts.registry, followed)
+    notes = [_unknown(newest.topic, each) for each in followed if each.id not in texts]
+    unlike = [
+        each
+        for each in followed
+        if each.id in texts and not are_alike(texts[each.id], schema.schema)
+    ]
+    newer = [each for each in unlike if _is_newer(each, schema)]
+    problems = [_rolled_back(newest.topic, each, schema) for each in newer]
+    ids = {each.id for each in unlike} - {each.id for each in newer}
+    if not ids:
+        return Conversion(None, problems, notes)
+    files = operations.run(live(newest), parts.store)
+    groups = to_convert(files.values(), ids)
+    rewrite = Rewrite(groups, files, parts.settings.compression, schema, texts)
+    return Conversion(rewrite if groups else None, problems, notes)
+
+
+def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
+    return choice.subject == schema.subject and choice.version > schema.version
+
+
+def _texts(registry: RegistryClient, choices: Iterable[SchemaChoice]) -> dict[int, str]:
     found: dict[int, str] = {}
-    for each in ids:
+    for each in choices:
         try:
-            found[each] = registry.schema(each)
+            found[each.id] = registry.schema(each.id)
         except RegistryRefused as error:
             if error.error_code != SCHEMA_UNKNOWN:
                 raise
     return found
+
+
+def _unknown(topic: str, choice: SchemaChoice) -> str:
+    return (
+        f"{topic}: the registry no longer has the schema {choice.id}, which older files follow; "
+        "nobody can say whether plain Spark reads them beside the new ones"
+    )
+
+
+def _rolled_back(topic: str, choice: SchemaChoice, schema: Registered) -> SkidwayError:
+    return SkidwayError(
+        f"{topic}: the newest version of {schema.subject} is {schema.version}, but files follow "
+        f"version {choice.version}, which plain Spark cannot read beside it; register that schema "
+        "again: files are never rewritten to an older version"
+    )

@@ -19,6 +19,7 @@ from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import (
+    ROWS,
     Gap,
     Manifest,
     PartitionRange,
@@ -52,6 +53,7 @@ class ManifestDraft:
         buckets, audit = self._audit(head, ranges, used, tables)
         changes = self._changes(results, tables, buckets)
         tables.add(changes)
+        choice = SchemaChoice(schema.subject, schema.version, schema.id)
         files, side = stage(parts.store, self._load, newest.side if newest else {}, tables, changes)
         return Manifest(
             number=self._load.number,
@@ -67,7 +69,8 @@ class ManifestDraft:
             source=topic.source,
             partitions=tuple(ranges),
             files=(*(file for each in used for file in each.files), *files),
-            schema=SchemaChoice(schema.subject, schema.version, schema.id),
+            schema=choice,
+            schemas=_followed(newest, choice, has_rows=any(_has_rows(each) for each in used)),
             schema_ids=dict(sum((each.schema_ids for each in used), Counter())),
             side=side,
             audit_positions=dict(parts.feed.positions),
@@ -115,6 +118,20 @@ class ManifestDraft:
             locations={key: at for key, at in known.items() if key not in tables.locations},
             buckets=buckets,
         )
+
+
+def _followed(
+    newest: Manifest | None, choice: SchemaChoice, *, has_rows: bool
+) -> tuple[SchemaChoice, ...]:
+    """The schemas that files follow after a load with this schema."""
+    before = () if newest is None else newest.schemas
+    if not has_rows:
+        return before
+    return (*(each for each in before if each.id != choice.id), choice)
+
+
+def _has_rows(result: SliceResult) -> bool:
+    return any(file.kind == ROWS for file in result.files)
 
 
 def ranges_of(

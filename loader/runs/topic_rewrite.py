@@ -7,7 +7,7 @@ audit messages too, because the newest load may have ended before they were publ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.spark.runner import Progress, SparkRunner
 from skidway.loader.spark.task import rewrite_group
+from skidway.loader.state.live import LiveFile
 from skidway.loader.state.manifest import Manifest, SchemaChoice
 from skidway.loader.store import Store
 from skidway.schemas.client import Registered
@@ -27,14 +28,15 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Which files become which. Files keep their schema `schema`; or `reader` is given, and they
-    get its columns. texts: the schemas of the old files, by id, if `reader` is given."""
+    """Which files become which. files: all files of rows of the topic, by path. reader: the schema
+    whose columns the files get; None if they keep their columns. texts: the schemas of the old
+    files, by id, if `reader` is given."""
 
     groups: Sequence[Group]
+    files: Mapping[str, LiveFile]
     compression: str
-    schema: SchemaChoice | None
     reader: Registered | None = None
-    texts: dict[int, str] = field(default_factory=dict)
+    texts: Mapping[int, str] = field(default_factory=dict)
 
 
 class TopicRewrite:
@@ -83,11 +85,12 @@ class TopicRewrite:
 
     def _manifest(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> Manifest:
         newest, load, columns = self._newest, self._attempt.load, None
-        schema = rewrite.schema
+        schema = newest.schema
         if (reader := rewrite.reader) is not None:
             schema = SchemaChoice(reader.subject, reader.version, reader.id)
             columns = stage_columns(self._store, load, reader.schema)
         done = [each for each in results if each.made is not None]
+        removed = tuple(x.file.path for each in done for x in each.group.files)
         return replace(
             newest,
             number=load.number,
@@ -96,8 +99,20 @@ class TopicRewrite:
             program=version("skidway"),
             partitions=tuple(replace(x, first=x.end, gaps=()) for x in newest.partitions),
             files=tuple(each.made for each in done if each.made is not None),
-            removed=tuple(x.file.path for each in done for x in each.group.files),
+            removed=removed,
             schema=schema,
+            schemas=_followed(newest, rewrite, set(removed), schema),
             schema_ids={},
             columns=columns,
         )
+
+
+def _followed(
+    newest: Manifest, rewrite: Rewrite, removed: Collection[str], schema: SchemaChoice | None
+) -> tuple[SchemaChoice, ...]:
+    """The schemas that files follow after the load."""
+    if rewrite.reader is None or schema is None:
+        return newest.schemas
+    left = {each.schema_id for path, each in rewrite.files.items() if path not in removed}
+    left.discard(schema.id)
+    return (*(each for each in newest.schemas if each.id in left), schema)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
@@ -108,6 +109,7 @@ class TopicRun:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
             self._races += 1
             self.begin()
+            self._topic = _not_behind(self._topic, self.newest)
             return _After.ON
         note(self.outcome, manifest, results)
         if manifest is None:
@@ -117,22 +119,23 @@ class TopicRun:
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def _convert(self, schema: Registered) -> bool:
-        """Rewrites the files whose columns are not alike those of the schema. Returns whether it
-        committed a load. Files that cannot be rewritten are problems of this run; the rows of the
-        new schema are loaded all the same."""
-        if schema.id in self._tried:
+        """Rewrites the files whose columns are not alike those of the schema, once in a run.
+        Returns whether it committed a load. Files that cannot be rewritten are problems of this
+        run; the rows of the new schema are loaded all the same."""
+        if self.newest is None or schema.id in self._tried:
             return False
-        rewrite = conversion(self._parts, self.newest, schema)
-        if rewrite is None or self.newest is None:
-            return False
-        parts = self._parts
-        attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self.newest)
-        manifest, self._kept = attempt.run(rewrite, self._progress(self._topic.name))
+        found = conversion(self._parts, self.newest, schema)
+        manifest, kept = None, list[SkidwayError]()
+        if found.rewrite is not None:
+            parts = self._parts
+            attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self.newest)
+            manifest, kept = attempt.run(found.rewrite, self._progress(self._topic.name))
         self._tried.add(schema.id)
+        self._kept = [*found.problems, *kept]
         self.outcome.problems += self._kept
+        self.outcome.notes += found.notes
         if manifest is None:
             return False
-        self.outcome.loads.append(manifest.number)
         _log.info(
             "files_rewritten",
             topic=self._topic.name,
@@ -140,6 +143,7 @@ class TopicRun:
             removed=len(manifest.removed),
             files=len(manifest.files),
         )
+        self.outcome.loads.append(manifest.number)
         self._committed(manifest)
         return True
 
@@ -206,6 +210,17 @@ class TopicRun:
         for stop in waiting:
             _log.warning("waiting_for_announcement", reason=stop.sentence)
         return False
+
+
+def _not_behind(topic: SourceTopic, newest: Manifest | None) -> SourceTopic:
+    """The topic with watermarks that are not lower than what another loader has loaded by now. That
+    loader began later, so it asked for its watermarks later."""
+    ends = {} if newest is None else {each.partition: each.end for each in newest.partitions}
+    bounds = (
+        replace(each, high_watermark=max(each.high_watermark, ends.get(each.partition, 0)))
+        for each in topic.bounds
+    )
+    return replace(topic, bounds=tuple(bounds))
 
 
 def _moves(planned: Planned) -> bool:

@@ -6,17 +6,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from skidway.loader.state import commit
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest, SchemaChoice
+from skidway.loader.state.manifest import ROWS, DataFile, Manifest
 from skidway.loader.state.operations import Steps
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of the output, the load that added it, and the schema that its columns follow."""
+    """A file of the output, the load that added it, and the id of the schema that its columns
+    follow."""
 
     file: DataFile
     load: int
-    schema: SchemaChoice | None
+    schema_id: int | None
 
 
 def live(
@@ -33,5 +34,8 @@ def live(
             found.pop(path, None)
         for file in manifest.files:
             if file.kind in kinds:
-                found[file.path] = LiveFile(file, number, manifest.schema)
+                schema_id = file.schema_id
+                if schema_id is None and manifest.schema is not None:
+                    schema_id = manifest.schema.id
+                found[file.path] = LiveFile(file, number, schema_id)
     return found

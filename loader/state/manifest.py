@@ -15,6 +15,7 @@
                  "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
                  "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
       "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
+      "schemas": [{"subject": "hdfs-logs-value", "version": 2, "id": 9}, ... version 3 ...],
       "removed": ["dc1.hdfs-logs/dt=.../hour=.../part-3-0-700.parquet"],
       "columns": {"path": "dc1.hdfs-logs/_common_metadata", "staged": "..."},
       "schema_ids": {"12": 900},
@@ -29,6 +30,8 @@
   newest manifest alone has the position of every partition.
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
+- `schema` is the schema of the rows that this load adds; a file that follows another schema has its
+  `schema_id`. `schemas` are those that the files of the output follow after this load.
 - `removed` names files of earlier loads. The files of this load have the same records, and replace
   the removed files (loader/rewriting). The output consists of the files that a manifest adds and no
   later manifest removes (loader/state/live.py).
@@ -64,7 +67,10 @@ ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buc
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that a load adds: where it was written, where it will be moved, what it contains."""
+    """A file that a load adds: where it was written, where it will be moved, what it contains.
+
+    schema_id: the schema that its columns follow, if that is not the schema of the manifest.
+    """
 
     kind: str
     path: str
@@ -73,6 +79,7 @@ class DataFile:
     rows: int
     checksum: int
     crc32c: int
+    schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +160,7 @@ class Manifest:
     audit: Mapping[str, Any] = field(default_factory=dict)
     columns: ColumnsFile | None = None
     removed: tuple[str, ...] = ()
+    schemas: tuple[SchemaChoice, ...] = ()
 
     @property
     def path(self) -> str:
@@ -198,6 +206,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         "partitions": tuple(_partition(each) for each in content["partitions"]),
         "files": tuple(DataFile(**each) for each in content["files"]),
         "schema": SchemaChoice(**schema) if schema else None,
+        "schemas": tuple(SchemaChoice(**each) for each in content.get("schemas", ())),
         "columns": ColumnsFile(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
         "removed": tuple(content.get("removed", ())),

@@ -78,6 +78,12 @@ def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
     return _leaf(writer, reader, path)
 
 
+def chosen_member(writer: AvroType, reader: Union) -> int:
+    """The number of the reader's branch, among its branches other than null, into which a value of
+    the writer's type is resolved. Raises `Unresolvable` if there is none."""
+    return _chosen(writer, reader, "")[1]
+
+
 Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
 """Takes the columns of the writer's record and the number of their rows; returns one field's column
 of the reader's record."""
@@ -215,17 +221,22 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
         if all(branch.kind != "null" for branch in reader.branches):
             raise _mismatch(writer, reader, path)
         return lambda column: (repeated(null_of(arrow), len(column)), [])
-    members = branches_of(reader)
+    inner, number = _chosen(writer, reader, path)
+    return inner if len(branches_of(reader)) == 1 else _as_member(inner, number, arrow)
+
+
+def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
+    """The step into the branch that is chosen, and the branch's number among the branches other
+    than null."""
     for wants_same in (True, False):
-        for number, at in enumerate(members):
+        for number, at in enumerate(branches_of(reader)):
             branch = reader.branches[at]
             if wants_same and branch.kind != writer.kind:
                 continue
             try:
-                inner = resolution(writer, branch, path)
+                return resolution(writer, branch, path), number
             except Unresolvable:
                 continue
-            return inner if len(members) == 1 else _as_member(inner, number, arrow)
     raise _mismatch(writer, reader, path)
 
 

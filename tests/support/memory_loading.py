@@ -67,6 +67,8 @@ class MemoryLoading:
         self.lines = 0
         self.versions = [SCHEMA]
         """The schema of the lines, and newer schemas that a test registers."""
+        self.gone: list[str] = []
+        """Newer versions that were deleted."""
         self.announce()
 
     def announce(self) -> None:
@@ -165,7 +167,7 @@ class MemoryLoading:
         given: Any = (
             replace(settings, **changes),
             self.client,
-            _Registry(self.versions),
+            _Registry(self.versions, self.gone),
             self.store,
             spark,
         )
@@ -188,10 +190,13 @@ class _Client(MemoryClient):
 
 
 class _Registry(Registry):
-    """The versions of the subject's schema, oldest first; their ids count from `SCHEMA_ID`."""
+    """The versions of the subject's schema, oldest first; their ids count from `SCHEMA_ID`. An
+    empty text stands for a schema that the registry lost. gone: deleted versions, whose ids the
+    registry still answers."""
 
-    def __init__(self, versions: Sequence[str]) -> None:
-        super().__init__(dict(enumerate(versions, SCHEMA_ID)))
+    def __init__(self, versions: Sequence[str], gone: Sequence[str]) -> None:
+        known = enumerate([*versions, *gone], SCHEMA_ID)
+        super().__init__({number: text for number, text in known if text})
         self._newest = Registered("", len(versions), SCHEMA_ID + len(versions) - 1, versions[-1])
 
     def latest(self, subject: str) -> Registered:
@@ -211,7 +216,7 @@ class _Spark:
         self._other()
         log = self._loading.cluster.log(DATA)
         batches = [memoryview(bytes(batch)) for batch in log.batches]
-        registry = _Registry(self._loading.versions)
+        registry = _Registry(self._loading.versions, self._loading.gone)
         runner = Runner(self._loading.store, {0: batches}, job, registry)
         return iter([runner.one(piece, marks) for piece, marks in work])
 

@@ -91,6 +91,60 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "the members of a union are compared by their places",
+        "loader/rewriting/alike.py",
+        "            if chosen_member(member, new) != place or not _alike(member, after[place]):\n",
+        "            if not _alike(member, after[place]):\n",
+        ("tests/unit/loader/rewriting/test_alike.py::test_not_alike",),
+    ),
+    Mutant(
+        "what a number means makes no difference",
+        "loader/rewriting/alike.py",
+        "    return is_same and same_meaning and bool(",
+        "    return is_same and bool(",
+        ("tests/unit/loader/rewriting/test_alike.py::test_not_alike",),
+    ),
+    Mutant(
+        "files are rewritten to an older version",
+        "loader/runs/conversion.py",
+        "    newer = [each for each in unlike if _is_newer(each, schema)]\n",
+        "    newer: list[SchemaChoice] = []\n",
+        (
+            "tests/unit/loader/runs/test_rewriting.py::"
+            "test_files_are_never_rewritten_to_an_older_version",
+        ),
+    ),
+    Mutant(
+        "a dropped field loses its values in rewritten files",
+        "loader/rewriting/rewriter.py",
+        "        kept = [name for name in table.column_names if not self._is_replaced(name)]\n",
+        "        kept: list[str] = []\n",
+        (
+            "tests/unit/loader/rewriting/test_group_rewrite.py::"
+            "test_columns_that_the_newest_schema_lacks_keep_their_values",
+        ),
+    ),
+    Mutant(
+        "a file that was not rewritten is forgotten",
+        "loader/runs/topic_rewrite.py",
+        "    left.discard(schema.id)\n",
+        "    left.clear()\n",
+        (
+            "tests/unit/loader/runs/test_rewriting.py::"
+            "test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle",
+        ),
+    ),
+    Mutant(
+        "who lost a race takes the winner's log for another one",
+        "loader/runs/topic_run.py",
+        "            self._topic = _not_behind(self._topic, self.newest)\n",
+        "",
+        (
+            "tests/unit/loader/runs/test_rewriting.py::"
+            "test_a_loser_of_a_race_may_be_behind_the_winner",
+        ),
+    ),
+    Mutant(
         "an alias is no reason to rewrite",
         "loader/rewriting/alike.py",
         " or not known.keys().isdisjoint(each.aliases):\n",

@@ -4,6 +4,7 @@ becomes a wrong value."""
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pyarrow as pa
@@ -90,6 +91,34 @@ def test_a_renamed_field_is_found_by_its_alias() -> None:
 def test_types_are_promoted(written: object, read: object, value: object, expected: object) -> None:
     """Types are promoted as in Avro's schema resolution."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
+    assert (columns, fits) == ([[expected]], [True])
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "value", "expected"),
+    [
+        ("null", ["null", "string"], None, None),
+        ({"type": "int", "logicalType": "date"}, "long", date(1970, 1, 3), 2),
+        (
+            {"type": "int", "logicalType": "time-millis"},
+            {"type": "long", "logicalType": "timestamp-millis"},
+            time(0, 0, 1),
+            datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC),
+        ),
+        (
+            "bytes",
+            {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+            b"\x01\x00",
+            Decimal("2.56"),
+        ),
+    ],
+)
+def test_a_type_that_has_no_cast_follows_avros_resolution(
+    written: object, read: object, value: object, expected: object
+) -> None:
+    """If Arrow cannot cast a field's type, but the registry accepts the change, the value becomes
+    what Avro's resolution gives."""
+    columns, fits = project(record(field("v", written)), record(field("v", read)), v=[value])
     assert (columns, fits) == ([[expected]], [True])
 
 

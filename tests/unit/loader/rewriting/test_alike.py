@@ -23,8 +23,17 @@ SMALL_ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}
 ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 
 
-def decimal(precision: int) -> dict[str, Any]:
-    return {"type": "bytes", "logicalType": "decimal", "precision": precision}
+OTHER_ENUM = {"type": "enum", "name": "F", "symbols": ["A"]}
+FIXED = {"type": "fixed", "name": "X", "size": 2}
+OTHER_FIXED = {"type": "fixed", "name": "Y", "size": 2}
+A = {"type": "record", "name": "A", "fields": [{"name": "x", "type": "int"}]}
+B = {"type": "record", "name": "B", "fields": [{"name": "x", "type": "int"}]}
+MILLIS = {"type": "int", "logicalType": "time-millis"}
+MICROS = {"type": "long", "logicalType": "time-micros"}
+
+
+def decimal(precision: int, scale: int = 0) -> dict[str, Any]:
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
 def schema(*fields: Any) -> str:
@@ -50,6 +59,8 @@ ALIKE = [
     (["int", "string"], ["int", "string", "boolean"]),
     (["null", "int", "string"], ["int", "null", "string"]),
     (EMPTY, EMPTY),
+    ([A, "string"], [A, "string", B]),
+    ([SMALL_ENUM, "string"], [ENUM, "string"]),
 ]
 NOT_ALIKE = [
     ("int", "double"),
@@ -68,6 +79,18 @@ NOT_ALIKE = [
     (NAME, OTHER),
     (EMPTY, NAME),
     (NAME, "string"),
+    ([A, B], [B, A]),
+    ([SMALL_ENUM, OTHER_ENUM], [OTHER_ENUM, SMALL_ENUM]),
+    ([FIXED, OTHER_FIXED], [OTHER_FIXED, FIXED]),
+    (["string", A], ["string", B, A]),
+    (["int", "string"], ["long", "string", "int"]),
+    (["float", "string"], ["double", "string", "float"]),
+    (MILLIS, MICROS),
+    (["null", MILLIS], MICROS),
+    (MILLIS, "long"),
+    ({"type": "array", "items": MILLIS}, {"type": "array", "items": MICROS}),
+    (decimal(40, 2), decimal(41, 3)),
+    (ENUM, {**SMALL_ENUM, "default": "A"}),
     ({"type": "int", "logicalType": "date"}, "int"),
 ]
 

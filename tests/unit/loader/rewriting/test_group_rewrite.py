@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rew
 from skidway.loader.rewriting.groups import Group
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.live import LiveFile
-from skidway.loader.state.manifest import ROWS, SchemaChoice
+from skidway.loader.state.manifest import ROWS
 from skidway.loader.state.parquet_file import write_table
 from skidway.schemas.codec import Codec
 from support.memory_store import MemoryStore
@@ -46,7 +47,7 @@ class Folder:
         self.store = MemoryStore()
         self.files: list[LiveFile] = []
 
-    def add(self, values: list[Any], text: str = INT, schema_id: int = 1) -> LiveFile:
+    def add(self, values: list[Any] | pa.Array, text: str = INT, schema_id: int = 1) -> LiveFile:
         """Adds a file of a load, with the field `a` of each row; all rows of all files have
         different origins."""
         load, count = len(self.files) + 1, len(values)
@@ -56,11 +57,12 @@ class Folder:
         origins = Origins(np.full(count, 7), np.full(count, 1), offsets * 10, np.full(count, 10))
         records = Records(0, offsets, np.full(count, 5), origins)
         places = pa.array(["x"] * count).cast(PLACE)
-        made = converted(pa.array(values, codec.field(0).type), columns.field(0).type)
+        column = values if isinstance(values, pa.Array) else pa.array(values, codec.field(0).type)
+        made = converted(column, columns.field(0).type)
         table = pa.table([made, *own_columns(records, places, places)], file_schema(columns))
         path = f"{FOLDER}/part-{load}-0-0.parquet"
         file = replace(write_table(self.store, table, ROWS, path, path), staged="")
-        self.files.append(LiveFile(file, load, SchemaChoice("s", schema_id, schema_id)))
+        self.files.append(LiveFile(file, load, schema_id))
         return self.files[-1]
 
     def rewritten(self, reader: str | None = None, **texts: str) -> Rewritten:
@@ -122,6 +124,48 @@ def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
     folder.add([5])
     result = folder.rewritten(CHOICE, _1=INT)
     assert [row["a"] for row in folder.rows(result)] == [{"member0": None, "member1": 5}]
+
+
+def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) -> None:
+    """A field that was dropped keeps its values in a column of the new file, through any number of
+    rewritings, unless a new field has its name."""
+    text = schema({"name": "a", "type": "int"}, {"name": "old", "type": "string", "default": "x"})
+    first = folder.add([1], INT)
+    folder.store.put(first.file.path, with_column(folder.store.read(first.file.path), "old"))
+    data = folder.store.read(first.file.path) or b""
+    crc, length = google_crc32c.value(data), len(data)
+    folder.files[0] = replace(first, file=replace(first.file, crc32c=crc, length=length))
+    assert [row["old"] for row in folder.rows(folder.rewritten(DOUBLE, _1=text))] == ["value"]
+    assert [row["old"] for row in folder.rows(folder.rewritten(DOUBLE, _1=INT))] == ["value"]
+    clash = schema(
+        {"name": "a", "type": "double"}, {"name": "Old", "type": ["null", "long"], "default": None}
+    )
+    (row,) = folder.rows(folder.rewritten(clash, _1=INT))
+    assert "old" not in row
+    assert row["Old"] is None
+
+
+def with_column(data: bytes | None, name: str) -> bytes:
+    """The file with one more column of strings before the loader's own columns."""
+    table = pq.read_table(io.BytesIO(data or b""))
+    more = pa.array(["value"] * table.num_rows)
+    written = io.BytesIO()
+    pq.write_table(table.add_column(1, name, more), written, store_schema=False)
+    return written.getvalue()
+
+
+def test_a_value_that_python_cannot_hold_stays_in_its_file(folder: Folder) -> None:
+    """A time beyond the year 9999 inside a record does not stop a rewriting: its file stays as it
+    is."""
+    texts = [
+        schema({"name": "a", "type": {"type": "record", "name": name, "fields": [
+            {"name": "t", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}]}})
+        for name, unit in (("N", "millis"), ("M", "micros"))
+    ]  # fmt: skip
+    moment = pa.array([1 << 55]).cast(pa.timestamp("ms", "UTC"))
+    column = pa.StructArray.from_arrays([moment], fields=list(Codec(texts[0]).arrow_schema[0].type))
+    path = folder.add(column, texts[0]).file.path
+    assert folder.rewritten(texts[1], _1=texts[0]).kept.startswith(path)
 
 
 def test_a_damaged_file_stays(folder: Folder) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from skidway.loader.rewriting.groups import to_compact, to_convert
 from skidway.loader.state.live import LiveFile
-from skidway.loader.state.manifest import ROWS, DataFile, SchemaChoice
+from skidway.loader.state.manifest import ROWS, DataFile
 
 
 def file(hour: int, load: int, length: int, schema: int = 1) -> LiveFile:
     path = f"t/dt=2026-01-01/hour={hour:02}/part-{load}-0-0.parquet"
     made = DataFile(ROWS, path, "", length, 1, 0, 0)
-    return LiveFile(made, load, SchemaChoice("s", schema, schema))
+    return LiveFile(made, load, schema)
 
 
 def loads(groups: object) -> list[list[int]]:
@@ -44,8 +44,7 @@ def test_files_of_different_schemas_stay_apart() -> None:
 
 
 def test_every_old_file_is_converted() -> None:
-    """All files of an older schema get new columns: large ones, and those that are alone. Files of
-    the newest schema stay."""
+    """Each file of an older schema gets new columns, large or small, and becomes a file of its own.
+    Files of other schemas stay."""
     files = [file(0, 1, 500), file(0, 2, 10), file(0, 3, 10, 2), file(1, 4, 10)]
-    groups = to_convert(files, 100, lambda each: each.schema is not None and each.schema.id == 1)
-    assert loads(groups) == [[1], [2], [4]]
+    assert loads(to_convert(files, {1})) == [[1], [2], [4]]

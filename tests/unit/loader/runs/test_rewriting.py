@@ -168,21 +168,95 @@ def test_files_stay_if_only_a_field_was_added(loading: MemoryLoading) -> None:
     assert loading.manifest(4).removed == ()
 
 
+@promise("5 columns")
 def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
     loading: MemoryLoading,
 ) -> None:
-    """If an old file is damaged, the run names it and fails, but loads the new rows, because they
-    are lines that somebody waits for."""
+    """If an old file is damaged, each run names it and fails until the file is repaired, but loads
+    the new rows, because they are lines that somebody waits for. Other files are rewritten."""
     loading.versions.append(CHOICE)
     path = next(file.path for file in loading.manifest(1).files if file.kind == "rows")
-    data = bytearray(loading.store.read(path) or b"")
-    data[-20] ^= 1
-    loading.store.put(path, bytes(data))
+    whole = loading.store.read(path) or b""
+    loading.store.put(path, bytes([*whole[:-20], whole[-20] ^ 1, *whole[-19:]]))
+    for _ in range(2):
+        loading.write(5)
+        outcome = loading.run()
+        assert outcome.rows == 5
+        assert [path in str(problem) for problem in outcome.problems] == [True]
+    assert len(loading.manifest(4).removed) == 2
+    loading.store.put(path, whole)
     loading.write(5)
     outcome = loading.run()
-    assert outcome.rows == 5
-    assert [path in str(problem) for problem in outcome.problems] == [True]
+    assert (outcome.loads, outcome.problems) == ([7, 8], [])
+    assert len(lines(loading)) == 75
+    loading.write(1)
+    assert loading.run().loads == [9]
+
+
+def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: MemoryLoading) -> None:
+    """If a compaction puts files of an older schema together, the next load still knows which
+    schema they follow, and rewrites them."""
+    loading.versions.append(CHOICE)
+    paths = [file.path for at in (1, 2) for file in loading.manifest(at).files[:1]]
+    whole = {path: loading.store.read(path) or b"" for path in paths}
+    for path in paths:
+        loading.store.delete(path)
+    loading.write(5)
+    assert len(loading.run().problems) == 2
+    for path, data in whole.items():
+        loading.store.put(path, data)
+    assert loading.compact().files_before == 4, "two files of each schema"
+    loading.write(1)
     assert loading.run().problems == []
+    assert lines(loading) == [{"member0": f"line {at}", "member1": None} for at in range(66)]
+
+
+def test_files_are_never_rewritten_to_an_older_version(loading: MemoryLoading) -> None:
+    """If the registry's newest version is older than that of the files, because somebody deleted a
+    version, the files stay, and each run says so. Once the version is there again, the rows of the
+    older version are rewritten."""
+    loading.versions.append(CHOICE)
+    loading.write(5)
+    loading.run()
+    loading.versions.pop()
+    loading.gone.append(CHOICE)
+    loading.write(5)
+    outcome = loading.run()
+    assert (outcome.loads, outcome.rows) == ([6], 5)
+    (problem,) = outcome.problems
+    assert "files follow version 2" in str(problem)
+    loading.versions.append(loading.gone.pop())
+    loading.write(5)
+    assert loading.run().problems == []
+    assert lines(loading) == [{"member0": f"line {at}", "member1": None} for at in range(75)]
+
+
+def test_a_schema_that_the_registry_lost_is_noted(loading: MemoryLoading) -> None:
+    """If the registry no longer has the schema of older files, nobody can compare their columns. A
+    note of each run names the schema."""
+    loading.versions[:] = ["", GROWN]
+    loading.write(5)
+    outcome = loading.run()
+    assert (outcome.loads, outcome.problems) == ([4], [])
+    (note,) = outcome.notes
+    assert "no longer has the schema 1" in note
+
+
+def test_a_loser_of_a_race_may_be_behind_the_winner(loading: MemoryLoading) -> None:
+    """If the winner of a race has loaded beyond the watermarks with which the loser began, the
+    loser ends well."""
+    loading.write(10)
+    calls = []
+
+    def load() -> None:
+        if not calls:
+            calls.append(1)
+            loading.write(10)
+            loading.run()
+
+    outcome = loading.run_beside(load)
+    assert outcome.problems == []
+    assert lines(loading) == [f"line {at}" for at in range(80)]
 
 
 def test_another_load_during_the_conversion(loading: MemoryLoading) -> None:

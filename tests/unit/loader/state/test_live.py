@@ -22,12 +22,12 @@ def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = RO
 
 
 def found(*manifests: Manifest, since: int = 1) -> dict[str, int]:
-    """The live files of rows, and the version of the schema of each."""
+    """The live files of rows, and the id of the schema of each."""
     store = MemoryStore()
     for each in manifests:
         store.put(each.path, each.to_json())
     files = operations.run(live(manifests[-1], since=since), store)
-    return {path: each.schema.version for path, each in files.items() if each.schema}
+    return {path: each.schema_id or 0 for path, each in files.items()}
 
 
 def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
@@ -38,6 +38,15 @@ def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
     assert found(first, second) == {"a": 1, "b": 1, "c": 2}
     assert found(first, second, merged) == {"b": 1, "d": 3}
     assert found(first, second, merged, load(4, removed=("d",))) == {"b": 1}
+
+
+def test_a_file_may_follow_another_schema_than_its_load() -> None:
+    """A file that was only put together from others follows their schema, which its manifest names
+    for this file."""
+    merged = load(2, "b", removed=("a",))
+    (file,) = merged.files
+    merged = replace(merged, files=(replace(file, schema_id=1),))
+    assert found(load(1, "a"), merged) == {"b": 1}
 
 
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:

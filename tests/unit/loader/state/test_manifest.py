@@ -28,7 +28,7 @@ def test_readers_find_plain_json() -> None:
     assert content["format"] == 1
     assert content["files"][0] == {
         "kind": "rows", "path": "p", "staged": "s", "length": 100, "rows": 8, "checksum": -5,
-        "crc32c": 9,
+        "crc32c": 9, "schema_id": None,
     }  # fmt: skip
     assert content["source"]["topic"] == "logs"
     assert content["partitions"][0]["below"]["crc"] == 5
