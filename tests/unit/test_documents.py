@@ -158,6 +158,13 @@ def test_documents_wrap_at_120_characters() -> None:
     assert not long
 
 
+def test_an_operator_reads_a_version_in_one_sitting() -> None:
+    """The changelog has at most 80 lines for each version."""
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    versions = sum(line.startswith("## ") for line in lines)
+    assert len(lines) <= 80 * versions
+
+
 def test_files_that_documents_name_exist() -> None:
     """A path in backquotes that begins with a folder of the repository exists."""
     dead = [
