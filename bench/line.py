@@ -47,9 +47,12 @@ TOPIC, CLUSTER = "lines", "offline"
 
 @dataclass(slots=True)
 class Lines:
-    """What the two threads tell each other and `live`. ended: Set when no more lines are to be
-    written. written: The number of lines that the writer has written. delays_s: For each line that
-    the consumer got, the time from its writing to its arrival."""
+    """What `live` shares with its two threads: the writer of lines, and the consumer of them.
+
+    ended: set when the writer must stop.
+    written: how many lines the writer has written.
+    delays_s: for each line that the consumer got, the time from its writing to its arrival.
+    """
 
     ended: threading.Event = field(default_factory=threading.Event)
     written: int = 0

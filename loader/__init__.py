@@ -28,5 +28,6 @@ In reading order; each package comes after the packages that it imports:
     spark          one session per run, one task per slice or group of files
     runs           one run: session, topics, loads
     cli            `skidway load`
+    table          separate: `skidway.table`, the rows of an output as a DataFrame
     datasource     separate: ad-hoc queries by `spark.read.format("skidway")`, with the same reader
 """

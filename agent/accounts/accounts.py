@@ -293,7 +293,8 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Replaces each last word that is no longer true by an ordinary seal."""
+        """Says an ordinary seal in place of each last word (the seal of an agent that leaves) that
+        is no longer true, because the agent goes on."""
         again = self.leaving.take_back()
         if not again:
             return

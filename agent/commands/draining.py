@@ -35,8 +35,9 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     """Delivers what lies in the files, and says the last word on every topic. Returns a sentence
     for the operator.
 
-    Raises NotDrained or Unreachable if the time is too short, ConfigurationRefused if the settings
-    do not let this command read all that lies in the files, and StateRefused.
+    Raises NotDrained or Unreachable if the time is too short. Raises ConfigurationRefused if the
+    settings do not let this command read all that lies in the files, and StateRefused if the state
+    cannot be used.
     """
     if settings.read_until is not None:
         raise ConfigurationRefused(

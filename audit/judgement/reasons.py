@@ -64,7 +64,8 @@ def of_namesakes(agents: Iterable[int]) -> str:
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:
-    """The reason for lines that an agent delivered before its first seal in a new epoch."""
+    """Says that an agent began a new epoch, and delivered lines of the bucket before the first seal
+    of that epoch."""
     return (
         f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
         " count twice (its state had been an older copy)"

@@ -75,7 +75,7 @@ def is_same(text: str, other: str) -> bool:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """The word of a text, and its name without trailing slashes. A name of only slashes becomes one
-    slash."""
+    """The kind of place that a text like `hdfs /srv/lake/` names, and the place's name without
+    trailing slashes. A name of only slashes becomes one slash."""
     word, _, name = text.strip().partition(" ")
     return word, name.strip().rstrip("/") or name.strip()[:1]

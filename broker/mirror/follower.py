@@ -119,8 +119,8 @@ class Follower:
         """Notes an interruption. Before copying goes on, the last batch of the mirror's log is
         compared with the source again.
 
-        If a gap is being stored at that moment, the follower will find the gap again, but does not
-        name it twice.
+        If the follower was storing a gap when the interruption came, it finds the gap again after
+        the comparison, but stores it only once.
         """
         if self.phase is not Phase.STOPPED:
             self.phase, self._source_start = Phase.CHECKING, None

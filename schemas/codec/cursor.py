@@ -69,8 +69,9 @@ class Chunk:
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """The slices of the data from `starts` to `ends`. First makes an array whose offsets are
-        starts and ends in turn; every other element of this array is one of the slices."""
+        """The slices of the data from `starts` to `ends`. Makes an Arrow array whose offsets are
+        starts and ends in turn: its elements 0, 2, 4 ... are the slices, and those between them are
+        left out."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends

@@ -371,9 +371,10 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Whether the audit assumes that a line that vanished unread did not exist. It assumes this
-        if the line is older than the last seal's W minus the lateness (the agent's or the audit's,
-        whichever is larger), and if no delta has touched the line's bucket since that seal."""
+        """Whether the audit takes it that a line did not exist, although the line vanished unread.
+        It does so in one case: the line is too old for the last seal (older than the seal's time W
+        by more than the lateness of agent and audit), and no delta has touched the line's bucket
+        since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal

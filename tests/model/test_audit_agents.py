@@ -556,9 +556,9 @@ class World:
         """The buckets that began after the newest agent had sealed everything that other agents had
         read.
 
-        An agent notes a seal first. It sends the seal once it has read all lines that lay in the
-        files when it noted the seal. The lines that it delivers between noting and sending the seal
-        are counted by deltas before the seal, so these lines are in doubt too.
+        An agent seals in two steps: it notes the seal, and sends it once it has read all lines that
+        lay in the files when it noted the seal. The lines that it delivers between noting and
+        sending the seal are counted by deltas before the seal, so these lines are in doubt too.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]

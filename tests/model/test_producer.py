@@ -2,7 +2,8 @@
 
 Two addresses lead to one partition's log, and one of them is the leader's. The broker remembers the
 last five batches of a producer, accepts any first sequence of an unknown producer, and forgets
-producers by event time and after an idle hour. It refuses batches for a while or for good, crashes,
+a producer after an idle hour. Like Kafka, it also forgets a producer whose batches have event times
+that are too old. The broker refuses batches for a while or for good, crashes,
 and loses what was not flushed. Connections drop; requests under way on them may still arrive, much
 later. The producer's owner (in the agent's place) crashes, and restarts from an old checkpoint.
 

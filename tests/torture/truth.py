@@ -165,8 +165,8 @@ class _Words:
     The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
     loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
     that is not listed inherits the verdict of the next listed bucket of its topic id, if this
-    verdict is "lost" or "unknown". The unlisted bucket inherits nothing if it is listed under
-    another id of its topic. A bucket of the topic that the torture makes again inherits any
+    verdict is "lost" or "unknown". If the bucket is listed under another id of its topic, it
+    inherits nothing. A bucket of the topic that the torture makes again inherits any
     verdict, under both ids. The time of a line that does not match the pattern is the time at which
     the agent read it. So a line of this kind may be counted in any later bucket of the topic of
     rejects.

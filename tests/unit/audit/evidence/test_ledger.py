@@ -178,8 +178,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """For a bucket of a topic, the page about this bucket and topic alone shows the same verdict as
-    the page about everything."""
+    """A bucket of a topic gets the same verdict from the evidence about this bucket and topic alone
+    as from all evidence."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)

@@ -226,8 +226,8 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
 @promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
-    """A seal by a clock that was ahead proves nothing about the time after the moment at which the
-    audit took the seal, because at that moment nobody had read the later lines yet."""
+    """An agent's clock was ahead when it made a seal. The seal proves nothing about lines that were
+    written after the audit took the seal, because nobody had read these lines yet."""
     died_ms = NOW - HOUR
     bucket = died_ms + HOUR // 2
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)

@@ -120,7 +120,8 @@ def test_rows_of_an_older_schema_get_the_newest_columns(folder: Folder) -> None:
 
 
 def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
-    """After a type became a union of several types, old values lie in the column of their type."""
+    """After a field's type became a union of several types, its old values lie in the column of the
+    member that Avro's resolution chooses."""
     folder.add([5])
     result = folder.rewritten(CHOICE, _1=INT)
     assert [row["a"] for row in folder.rows(result)] == [{"member0": None, "member1": 5}]

@@ -44,7 +44,7 @@ def test_files_of_different_schemas_stay_apart() -> None:
 
 
 def test_every_old_file_is_converted() -> None:
-    """Each file of an older schema gets new columns, large or small, and becomes a file of its own.
+    """Each file of an older schema, whatever its size, becomes a file of its own with new columns.
     Files of other schemas stay."""
     files = [file(0, 1, 500), file(0, 2, 10), file(0, 3, 10, 2), file(1, 4, 10)]
     assert loads(to_convert(files, {1})) == [[1], [2], [4]]

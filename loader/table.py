@@ -1,0 +1,72 @@
+"""`skidway.table(spark, output, topic)`: the rows of a topic as a DataFrame, by its manifests.
+
+Unlike a reader of the directory, this reader takes exactly the files that belong to the output: no
+copy that somebody left there, no file that a load has removed, and all files of a load or none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skidway.errors import SkidwayError
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.live import live
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import Store, open_store
+
+LOOKS_MAX: Final = 100
+LOOK_AGAIN_S: Final = 0.1
+"""How often, and after how much time each, the reader looks again whether the newest load has moved
+its files into place."""
+
+
+def table(spark: Any, output: str, topic: str) -> Any:
+    """The rows of a topic, in the columns of the newest schema, and `dt` and `hour`. A filter on
+    `dt` and `hour` reads only the files of these hours.
+
+    spark: a SparkSession. output: a directory, or hdfs://host:port/folder. Raises SkidwayError if
+    the output has no load of the topic, or if the newest load does not end moving its files.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    store = open_store(output)
+    files = files_of(store, topic)
+    root = store.url if "://" in store.url else f"file://{store.url}"
+    reader = spark.read.option("basePath", f"{root}/{topic}")
+    columns = _columns(store, topic)
+    if not files:
+        return spark.createDataFrame([], from_arrow_schema(columns))
+    return reader.schema(from_arrow_schema(columns)).parquet(*(f"{root}/{each}" for each in files))
+
+
+def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.sleep) -> list[str]:
+    """The paths of all files of rows of the topic, after the newest load. Raises SkidwayError."""
+    for _ in range(LOOKS_MAX):
+        newest = _newest(store, topic)
+        if all(store.length(move.target) is not None for move in commit.moves(newest)):
+            return sorted(operations.run(live(newest), store))
+        pause(LOOK_AGAIN_S)
+    raise SkidwayError(
+        f"load {newest.number} of {topic} is committed, but its files are not in place; run "
+        "`skidway load run`, which moves them"
+    )
+
+
+def _newest(store: Store, topic: str) -> Manifest:
+    numbers = operations.run(commit.committed(topic), store)
+    if not numbers:
+        raise SkidwayError(f"{store.url} has no load of the topic {topic}")
+    return operations.run(commit.read(topic, numbers[-1]), store)
+
+
+def _columns(store: Store, topic: str) -> pa.Schema:
+    opened = store.open(layout.columns(topic))
+    if opened is None:
+        raise SkidwayError(f"{layout.columns(topic)} is gone; the next load writes it again")
+    with opened:
+        return pq.read_schema(opened)
