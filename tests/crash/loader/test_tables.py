@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import skidway
 from skidway.kafka.client import Client
 from skidway.kafka.columns import Origins
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
-from tests.crash.loader.conftest import AGENT, LENGTH, START_MS, Cluster, Loading, SharedSpark
+from tests.crash.loader.conftest import (
+    AGENT,
+    LENGTH,
+    START_MS,
+    Cluster,
+    Loading,
+    SharedSpark,
+    identities,
+    lines,
+)
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 
@@ -99,6 +110,26 @@ def test_rows_of_all_versions_are_read_together(
         assert set(VERSIONS[number][1]) <= set(columns.names)
         read = pq.read_table(folder, schema=columns).sort_by("_kafka_offset").to_pylist()
         assert [row["size"] for row in read] == [sent["size"] for _, sent in VERSIONS[: number + 1]]
+
+
+def test_a_table_has_the_rows_of_the_manifests(loading: Loading) -> None:
+    """`skidway.table` has each row once, although a copy of a file lies in the directory, and reads
+    only the files of the hours that the query asks for."""
+    for at in range(2):
+        for partition in (0, 1):
+            loading.cluster.send(loading.topic, partition, 3000 * at, 3000)
+        loading.loaded()
+    folder = Path(loading.output) / loading.topic
+    original = next(folder.rglob("part-1-*.parquet"))
+    shutil.copy(original, original.with_name("part-99-0-0.parquet"))
+    session = loading.spark._session
+    rows = skidway.table(session, loading.output, loading.topic)
+    assert identities([row.asDict() for row in rows.collect()]) == lines(6000)
+    assert session.read.parquet(str(folder)).count() > rows.count(), "the copy is read by others"
+    hours = sorted({row["hour"] for row in rows.select("hour").distinct().collect()})
+    one = rows.where(rows["hour"] == hours[0])
+    assert 0 < one.count() < rows.count()
+    assert {Path(each).parent.name for each in one.inputFiles()} == {f"hour={hours[0]:02}"}
 
 
 def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
