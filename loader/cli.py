@@ -28,6 +28,9 @@ COMPACT = "put the small files of each hour together; readers of manifests switc
 STATUS = "show what is loaded, by topic and partition"
 VALIDATE = "check the configuration"
 
+SLICES = "slices"
+"""What the progress of `load run` counts; the demo waits for this word."""
+
 _log = log.get(__name__)
 
 
@@ -75,7 +78,7 @@ def _run(args: argparse.Namespace) -> int:
             report = load(
                 settings,
                 interrupted=lambda: interrupt.requested,
-                progress=lambda topic: _progress(topic, quiet=args.json),
+                progress=lambda topic: _progress(topic, SLICES, quiet=args.json),
             )
         finally:
             if telemetry is not None:
@@ -115,7 +118,7 @@ def _compact(args: argparse.Namespace) -> int:
         clock,
         lambda hour: since <= hour < until,
         interrupted=lambda: interrupt.requested,
-        progress=lambda topic: _progress(topic, quiet=args.json),
+        progress=lambda topic: _progress(topic, "groups of files", quiet=args.json),
     )
     rows, code = [each.document() for each in results], exit_code(results)
     if args.json:
@@ -170,14 +173,14 @@ class _Interrupt:
         self.requested = True
 
 
-def _progress(topic: str, *, quiet: bool) -> Any:
+def _progress(topic: str, unit: str, *, quiet: bool) -> Any:
     shown: list[Progress] = []
 
     def show(done: int, total: int) -> None:
         if not quiet:
             if not shown:
                 shown.append(Progress(topic, total))
-            shown[0].show(done, "tasks")
+            shown[0].show(done, unit)
 
     return show
 

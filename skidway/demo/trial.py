@@ -24,6 +24,7 @@ from skidway.demo.writer import Tally
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
+from skidway.loader.cli import SLICES
 
 WRITTEN_WITHIN_S = 40.0
 PAUSE_S = 3.0
@@ -236,7 +237,7 @@ class Trial(Demo):
 
     def _is_loading(self) -> bool:
         """Whether Spark has begun to run the parts (slices) of a load."""
-        return " slices" in self.supervisor.errors("loader").read_text(errors="replace")
+        return f" {SLICES}" in self.supervisor.errors("loader").read_text(errors="replace")
 
     def _loaded(self) -> list[dict[str, Any]]:
         config = str(self.site.config("loader"))
