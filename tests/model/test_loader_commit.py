@@ -381,9 +381,9 @@ def test_files_are_rewritten_twice(local: bool) -> None:
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
     """If three runs load two offsets and one of the runs is killed anywhere, every row exists
-    once. The same holds if the last run rewrites the files."""
+    once. With one offset, the same holds if the last run rewrites the files."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
-    assert Search(offsets=2, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
+    assert Search(offsets=1, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
 
 
 @pytest.mark.slow
