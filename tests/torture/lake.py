@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -85,7 +86,8 @@ class Lake:
         def back() -> bool:
             with suppress(OSError):
                 if (self._changes, self._begun) == (changes, begun) and hidden.exists():
-                    hidden.rename(file)
+                    if not self._is_removed(topic, file):
+                        hidden.rename(file)
                     del self._gone[file]
                 return True
             return False
@@ -115,6 +117,13 @@ class Lake:
                 if COPY not in path:
                     found.append(_number(line))
         return found
+
+    def _is_removed(self, topic: str, file: Path) -> bool:
+        """Whether a load has put the file's rows into another file. That load had read the file
+        before it was hidden."""
+        path = str(file.relative_to(self.output))
+        manifests = (self.output / layout.state(topic)).glob("*.json")
+        return any(path in json.loads(each.read_bytes()).get("removed", ()) for each in manifests)
 
     def _folders(self, name: str) -> list[Path]:
         return [each / name for each in (self.output, *self._kept)]

@@ -1,5 +1,6 @@
-"""The loader as a program that keeps running: it loads every few seconds, and runs the slices of a
-load (ranges of offsets that Spark's workers would load) in its own process.
+"""The loader as a program that keeps running: it loads every few seconds, and after some of the
+loads it puts the small files of each hour together. The tasks that Spark's workers would run, it
+runs in its own process.
 
 `python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load that
 is running. The loader's code is the code of production, except that no slice is sent to a worker of
@@ -15,17 +16,27 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from skidway import settings
+from skidway.clock import SystemClock
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
-from skidway.loader.runs import run
+from skidway.loader.runs import compaction, run
+from skidway.loader.runs.compaction import Compacted
+from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
 from skidway.loader.spark.runner import Progress
+from skidway.loader.spark.task import Work as TaskWork
 from skidway.loader.spark.task import run_slice
+
+LOADS_A_COMPACTION = 8
+"""After so many loads, a compaction follows."""
 
 
 class Here:
@@ -49,25 +60,34 @@ class Here:
 
     def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
         """Does the same as skidway.loader.spark.runner.SparkRunner.run."""
+        tasks = [partial(run_slice, job, *each) for each in work]
+        return list(self.run_work(tasks, _progress))
+
+    def run_work(self, work: Sequence[TaskWork], _progress: Progress) -> list[Any]:
+        """Does the same as skidway.loader.spark.runner.SparkRunner.run_work."""
         found = []
-        for piece, marks in work:
+        for task in work:
             self._attempt += 1
-            found.append(run_slice(job, piece, marks, self._attempt))
+            found.append(task(self._attempt))
         return found
 
 
 def main(config: str, seconds: str) -> None:
     """Runs loads until the process is killed. After SIGTERM, the process finishes the current load
     and ends."""
-    run.SparkRunner = Here  # type: ignore[assignment, misc]
+    run.SparkRunner = compaction.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     given = settings.load(LoaderSettings, Path(config))
-    while not over.is_set():
+    for number in count(1):
+        if over.is_set():
+            return
         begin = time.time()
         try:
-            report = run.load(given)
-            problems = [str(problem) for each in report.outcomes for problem in each.problems]
+            outcomes: Sequence[TopicOutcome | Compacted] = run.load(given).outcomes
+            if number % LOADS_A_COMPACTION == 0:
+                outcomes = [*outcomes, *_compacted(given)]
+            problems = [str(problem) for each in outcomes for problem in each.problems]
         except SkidwayError as error:
             problems = [str(error)]
         except Exception:
@@ -75,6 +95,14 @@ def main(config: str, seconds: str) -> None:
             sys.exit(UNEXPECTED_EXIT_CODE)
         print(f"{time.time() - begin:.1f} s", *problems, sep="\n    ", flush=True)
         over.wait(float(seconds))
+
+
+def _compacted(given: LoaderSettings) -> list[Compacted]:
+    """Puts the small files of all hours together."""
+    return compaction.compact(
+        given, SystemClock(), lambda _hour: True,
+        interrupted=lambda: False, progress=lambda _topic: lambda _done, _total: None,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
