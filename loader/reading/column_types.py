@@ -19,6 +19,7 @@ loses anything. docs/adr/0019-columns-that-stay-readable.md tells which conversi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -59,28 +60,20 @@ def directory_schema(schema: pa.Schema) -> pa.Schema:
     """The columns for all files in a directory: the columns of `schema`, the newest schema, but at
     every depth a field may be null, because rows of older schemas may not have the field.
     """
-    return pa.schema([_nullable(field) for field in schema])
+    return pa.schema([_stored(field, is_nullable=True) for field in schema])
+
+
+def stored_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns that a file has after a table with this schema was written."""
+    return pa.schema([_stored(field) for field in schema])
 
 
 def converted(column: pa.Array, target: pa.DataType) -> pa.Array:
     """The column, converted to `target`, which is `column_type(column.type)`."""
     if column.type == target:
         return column
-    if types.is_struct(target):
-        children = [
-            converted(column.field(at), target.field(at).type)
-            for at in range(column.type.num_fields)
-        ]
-        made = children or [pa.nulls(len(column), pa.string())]
-        return pa.StructArray.from_arrays(made, fields=list(target), mask=_mask(column))
-    if types.is_map(target):
-        offsets, items = _items(column)
-        keys, values = items.field(0), converted(items.field(1), target.item_type)
-        return pa.MapArray.from_arrays(offsets, keys, values, type=target, mask=_mask(column))
-    if types.is_list(target):
-        offsets, items = _items(column)
-        values = converted(items, target.value_type)
-        return pa.ListArray.from_arrays(offsets, values, type=target, mask=_mask(column))
+    if types.is_nested(target):
+        return _each_part(converted, column, target)
     if types.is_time32(column.type):
         column = column.cast(pa.int32())
     return column.cast(target)
@@ -90,22 +83,8 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
     """The opposite of `converted`: a column of a file, in the codec's type `target`."""
     if column.type == target:
         return column
-    if types.is_struct(target):
-        children = [
-            reverted(column.field(at), target.field(at).type) for at in range(target.num_fields)
-        ]
-        if not children:
-            nothing = pa.array([{}] * len(column), target)
-            return pc.if_else(column.is_valid(), nothing, pa.scalar(None, target))
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(column))
-    if types.is_map(target):
-        offsets, items = _items(column)
-        keys, values = items.field(0), reverted(items.field(1), target.item_type)
-        return pa.MapArray.from_arrays(offsets, keys, values, type=target, mask=_mask(column))
-    if types.is_list(target):
-        offsets, items = _items(column)
-        values = reverted(items, target.value_type)
-        return pa.ListArray.from_arrays(offsets, values, type=target, mask=_mask(column))
+    if types.is_nested(target):
+        return _each_part(reverted, column, target)
     if types.is_null(target):
         return pa.nulls(len(column))
     if types.is_time32(target):
@@ -117,21 +96,49 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
     return column.cast(target)
 
 
+def _each_part(
+    change: Callable[[pa.Array, pa.DataType], pa.Array], column: pa.Array, target: pa.DataType
+) -> pa.Array:
+    """A column of structs, maps or lists, whose parts are changed to the types in `target`."""
+    if types.is_struct(target):
+        return _struct(change, column, target)
+    offsets, items = _items(column)
+    if types.is_map(target):
+        keys, values = items.field(0), change(items.field(1), target.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, values, type=target, mask=_mask(column))
+    values = change(items, target.value_type)
+    return pa.ListArray.from_arrays(offsets, values, type=target, mask=_mask(column))
+
+
+def _struct(
+    change: Callable[[pa.Array, pa.DataType], pa.Array], column: pa.Array, target: pa.StructType
+) -> pa.Array:
+    if not target.num_fields:
+        nothing = pa.array([{}] * len(column), target)
+        return pc.if_else(column.is_valid(), nothing, pa.scalar(None, target))
+    if not column.type.num_fields:
+        children = [pa.nulls(len(column), pa.string())]
+    else:
+        children = [change(column.field(at), each.type) for at, each in enumerate(target)]
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(column))
+
+
 def _column_field(field: pa.Field) -> pa.Field:
     return field.with_type(column_type(field.type))
 
 
-def _nullable(field: pa.Field) -> pa.Field:
+def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
+    """The field as files have it. is_nullable: at every depth it may be null."""
     arrow = field.type
     if types.is_struct(arrow):
-        arrow = pa.struct([_nullable(each) for each in arrow])
+        arrow = pa.struct([_stored(each, is_nullable=is_nullable) for each in arrow])
     elif types.is_map(arrow):
-        arrow = pa.map_(arrow.key_type, _nullable(arrow.item_field))
+        arrow = pa.map_(arrow.key_type, _stored(arrow.item_field, is_nullable=is_nullable))
     elif types.is_list(arrow):
-        arrow = pa.list_(_nullable(arrow.value_field))
+        arrow = pa.list_(_stored(arrow.value_field, is_nullable=is_nullable))
     elif types.is_dictionary(arrow):
         arrow = arrow.value_type  # files store plain values
-    return field.with_type(arrow).with_nullable(True)
+    return field.with_type(arrow).with_nullable(is_nullable or field.nullable)
 
 
 def _items(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, pa.Array]:

@@ -2,6 +2,7 @@
 
     alike          whether plain Spark reads rows of one schema in the columns of another
     groups         which files become one file
+    file_columns   the columns of files that become one file
     rewriter       turns the rows of an older schema's files into the rows of the newest schema
     group_rewrite  the work of one task: reads the files of a group, and writes one file
 

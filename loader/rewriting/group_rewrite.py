@@ -7,7 +7,8 @@ those that were committed, or has rows that do not fit the newest schema.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -19,12 +20,13 @@ import pyarrow.parquet as pq
 from skidway.audit.counts import checksum
 from skidway.errors import SkidwayError
 from skidway.loader.reading.projection import NotProjectable
+from skidway.loader.rewriting.file_columns import common, filled
 from skidway.loader.rewriting.groups import Group
 from skidway.loader.rewriting.rewriter import Rewriter, RowsRefused
 from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import ROWS, DataFile
-from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, ParquetFileWriter
+from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
 
 BUFFER_BYTES: Final = 64 << 20
@@ -75,17 +77,13 @@ class GroupRewrite:
 
     def _written(self) -> DataFile:
         job, group = self._job, self._group
+        path = layout.rewritten(group.folder, job.load.number, self._number)
         tables = self._tables()
         first = next(tables)
-        writer = ParquetFileWriter(self._store, first.schema, self._staged, job.compression)
-        try:
+        with new_file(self._store, first.schema, self._staged, job.compression) as writer:
             for table in chain([first], tables):
                 writer.write(table)
-        except FileRefused:
-            writer.abandon()
-            raise
-        path = layout.rewritten(group.folder, job.load.number, self._number)
-        made = replace(writer.close(ROWS, path), schema_id=self._schema_id())
+            made = replace(writer.close(ROWS, path), schema_id=self._schema_id())
         files = [each.file for each in group.files]
         total = checksum.signed(sum(each.checksum for each in files))
         if (made.rows, made.checksum) != (sum(each.rows for each in files), total):
@@ -107,45 +105,59 @@ class GroupRewrite:
 
     def _small_tables(self) -> Iterator[pa.Table]:
         """The row groups of all files, in the new columns."""
-        rewriter = self._rewriter()
-        schema = None
+        rewritten = self._rewriting()
         for each in self._group.files:
-            path = each.file.path
-            try:
+            with _refusing(each.file.path):
                 for table in self._row_groups(each.file):
-                    made = table if rewriter is None else rewriter.rewritten(table)
-                    schema = schema or made.schema
-                    if made.schema != schema:
-                        raise FileRefused(f"{path} has other columns than other files of its hour")
-                    yield made
-            except MemoryError:
-                raise  # another attempt may succeed
-            except (RowsRefused, pa.ArrowException, ArithmeticError, LookupError) as error:
-                raise FileRefused(f"{path}: {error}") from error
+                    yield rewritten(table)
 
     def _row_groups(self, file: DataFile) -> Iterator[pa.Table]:
-        """The row groups of a file, if it has the bytes that were committed."""
+        parquet = self._opened(file)
+        for number in range(parquet.num_row_groups):
+            yield parquet.read_row_group(number)
+
+    def _opened(self, file: DataFile) -> pq.ParquetFile:
+        """The file, if it has the bytes that were committed."""
         data = self._store.read(file.path)
         if data is None:
             raise FileRefused(f"{file.path} is gone")
         if (len(data), google_crc32c.value(data)) != (file.length, file.crc32c):
             raise FileRefused(f"{file.path} has other bytes than those that were committed")
-        parquet = pq.ParquetFile(io.BytesIO(data))
-        for number in range(parquet.num_row_groups):
-            yield parquet.read_row_group(number)
+        return pq.ParquetFile(io.BytesIO(data))
 
     def _schema_id(self) -> int | None:
         """None if the new file follows the schema of the manifest."""
         return self._group.files[0].schema_id if self._job.reader is None else None
 
-    def _rewriter(self) -> Rewriter | None:
+    def _rewriting(self) -> Callable[[pa.Table], pa.Table]:
+        """What happens to each row group."""
         job, file = self._job, self._group.files[0]
         if job.reader is None:
-            return None
+            columns = self._common_columns()
+            return lambda table: filled(table, columns)
         text = None if file.schema_id is None else (job.texts or {}).get(file.schema_id)
         if text is None:
             raise FileRefused(f"the registry does not have the schema of {file.file.path}")
         try:
-            return Rewriter(text, job.reader)
+            return Rewriter(text, job.reader).rewritten
         except NotProjectable as error:
             raise FileRefused(f"{file.file.path}: {error}") from error
+
+    def _common_columns(self) -> pa.Schema:
+        schemas: list[pa.Schema] = []
+        for each in self._group.files:
+            with _refusing(each.file.path):
+                schemas.append(self._opened(each.file).schema_arrow)
+        with _refusing(self._group.folder):
+            return common(schemas)
+
+
+@contextmanager
+def _refusing(path: str) -> Iterator[None]:
+    """Raises FileRefused, naming the path, if the rows cannot be read or do not fit."""
+    try:
+        yield
+    except MemoryError:
+        raise  # another attempt may succeed
+    except (RowsRefused, pa.ArrowException, ArithmeticError, LookupError) as error:
+        raise FileRefused(f"{path}: {error}") from error

@@ -3,30 +3,36 @@
 A file has the columns of its schema in the types of `column_types`, and the loader's own columns.
 The rewriter goes back to the codec's types, projects the rows as the loader projects decoded values
 (reading/projection.py), and goes forward again.
+
+Columns of fields that the newest schema lacks are carried: they keep their values, because a later
+version, or a reader who asks for them, may need them. Readers who take the columns of the newest
+schema do not see them. If a later version has a field with the name and the type of a carried
+column, the field takes the column's values. If only the name is the same, the column goes, because
+plain Spark would refuse the file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import pyarrow as pa
-from pyarrow import types
+import pyarrow.compute as pc
 
 from skidway.errors import SkidwayError
-from skidway.loader.reading.column_types import column_schema, converted, reverted
-from skidway.loader.reading.columns import OWN
+from skidway.loader.reading.column_types import (
+    column_schema,
+    converted,
+    reverted,
+    stored_schema,
+)
+from skidway.loader.reading.columns import OWN, OWN_NAMES
 from skidway.loader.reading.projection import Projection
 from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
-_OWN: Final = pa.schema(
-    [
-        each.with_type(each.type.value_type) if types.is_dictionary(each.type) else each
-        for each in OWN
-    ]
-)
-"""The loader's own columns, as files have them."""
+_OWN: Final = stored_schema(OWN)
 
 
 class RowsRefused(SkidwayError):
@@ -40,18 +46,14 @@ class Rewriter:
         self._projection = Projection(old, new)
         self._written = Codec(old).arrow_schema
         self._columns = column_schema(Codec(new).arrow_schema)
-        self._used = _used(old, new)
+        self._matches = FieldMatches(old, new)
 
     def rewritten(self, table: pa.Table) -> pa.Table:
-        """The same rows in the columns of the newest schema. Raises RowsRefused.
-
-        Columns that the newest schema lacks keep their values, because a later version, or a reader
-        who asks for them, may need them. Readers who take the columns of the newest schema do not
-        see them.
-        """
+        """The same rows in the columns of the newest schema. Raises RowsRefused."""
         columns = self._projected(table)
-        kept = [name for name in table.column_names if not self._is_replaced(name)]
-        schema = pa.schema([*self._columns, *map(table.schema.field, kept), *_OWN])
+        kept = [name for name in table.column_names if self._matches.keeps(name)]
+        fields = [x.with_type(y.type) for x, y in zip(self._columns, columns, strict=True)]
+        schema = pa.schema([*fields, *map(table.schema.field, kept), *_OWN])
         columns += [table.column(name) for name in kept]
         columns += [table.select([each.name]).cast(pa.schema([each])).column(0) for each in _OWN]
         return pa.table(columns, schema=schema)
@@ -66,21 +68,46 @@ class Rewriter:
             count = int((~projected.fits).sum())
             raise RowsRefused(f"{count} of its rows do not fit the newest schema")
         pairs = zip(projected.columns, self._columns, strict=True)
-        return [converted(column, field.type) for column, field in pairs]
+        return [self._taken_back(table, converted(x, field.type), field) for x, field in pairs]
 
-    def _is_replaced(self, name: str) -> bool:
-        """Whether a file's column has its values in another column of the new file, or may not lie
-        beside a new column of its name."""
-        taken = {each.lower() for each in (*self._columns.names, *_OWN.names)}
-        return name in self._used or name.lower() in taken
+    def _taken_back(
+        self, table: pa.Table, column: pa.Array, field: pa.Field
+    ) -> pa.Array | pa.ChunkedArray:
+        """The values of the field's carried column, if the file has one; `column` for rows without
+        a value."""
+        if field.name in self._matches or field.name not in table.column_names:
+            return column
+        before, (after,) = table.column(field.name), stored_schema(pa.schema([field]))
+        if before.type != after.type:
+            return column
+        return pc.if_else(before.is_valid(), before, column.cast(after.type))
 
 
-def _used(old: str, new: str) -> set[str]:
-    """The old fields whose values the new fields take, under the same name or another one."""
-    written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
-    known = {each.name for each in written.fields}
-    matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)
-    return {names[0] for names in matches if names}
+class FieldMatches:
+    """Which fields of a new schema have their values from which fields of an old schema."""
+
+    def __init__(self, old: str, new: str) -> None:
+        written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
+        self._old = [each.name for each in written.fields]
+        found = {
+            each.name: [name for name in (each.name, *each.aliases) if name in self._old]
+            for each in read.fields
+        }
+        self._sources = {name: matches[0] for name, matches in found.items() if matches}
+        self._taken = {name.lower() for name in (*found, *OWN_NAMES)}
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a field of the old schema gives the new field its values."""
+        return name in self._sources
+
+    def keeps(self, name: str) -> bool:
+        """Whether a file's column stays as it is: no new column has its values or its name."""
+        return name not in self._sources.values() and name.lower() not in self._taken
+
+    def carried(self, before: Iterable[str]) -> set[str]:
+        """The names of the columns that a file has beside those of the new schema after it was
+        rewritten. before: such names of the file as it is."""
+        return {name for name in (*self._old, *before) if self.keeps(name)}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -23,6 +23,7 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store
 
 T = TypeVar("T")
+W = TypeVar("W")
 
 
 class LostRace(SkidwayError):
@@ -36,37 +37,46 @@ class Attempt:
         self._store, self._clock = store, clock
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
-    def make(self, work: Callable[[], T]) -> T:
-        """Claims the staging directory, and does the work that stages files. If the work fails, the
-        staging directory is deleted. Raises LostRace if another loader committed the number
-        meanwhile, and otherwise the error of the work."""
-        try:
-            self._claim()
-            return work()
-        except Interrupted:
-            self.discard()
-            raise
-        except SkidwayError as error:
-            self.discard()
-            if self._store.length(self._manifest) is not None:
-                raise self._lost() from error  # the other loader may have deleted our staging files
-            raise
+    def run(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
+        """Claims the staging directory, does the work, which stages files, and commits the manifest
+        that the work returns with its result. Without a manifest, nothing stays.
+
+        Raises LostRace if another loader committed the number meanwhile, else the error of the work
+        or StoreFailed. After StoreFailed during the commit nothing is deleted, because the manifest
+        may already exist.
+        """
+        manifest, result = self._staged(work)
+        if manifest is None:
+            self._discard()
+        else:
+            self._commit(manifest)
+        return manifest, result
 
     def check(self) -> None:
         """Raises LostRace if another loader has already committed the number."""
         if self._store.length(self._manifest) is not None:
             raise self._lost()
 
-    def discard(self) -> None:
+    def _staged(self, work: Callable[[], W]) -> W:
+        try:
+            self._claim()
+            return work()
+        except Interrupted:
+            self._discard()
+            raise
+        except SkidwayError as error:
+            self._discard()
+            if self._store.length(self._manifest) is not None:
+                raise self._lost() from error  # the other loader may have deleted our staging files
+            raise
+
+    def _discard(self) -> None:
         """Deletes the staging directory of a load that is not committed and never will be."""
         # A failed deletion raises nothing, because the caller raises the error that ended the load.
         with contextlib.suppress(SkidwayError):
             self._store.delete(self.load.staging)
 
-    def commit(self, manifest: Manifest) -> None:
-        """Commits staged files. Raises LostRace if another loader has committed this load number,
-        and StoreFailed if the store fails during the commit. After StoreFailed nothing is deleted,
-        because the manifest may already exist."""
+    def _commit(self, manifest: Manifest) -> None:
         try:
             mine = operations.run(commit.commit(manifest), self._store)
         except SkidwayError as error:

@@ -19,6 +19,7 @@ from skidway.loader.state import operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import Manifest, SchemaChoice
 from skidway.schemas.client import SCHEMA_UNKNOWN, Registered, RegistryClient, RegistryRefused
+from skidway.schemas.codec import Codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
     unlike = [
         each
         for each in followed
-        if each.id in texts and not are_alike(texts[each.id], schema.schema)
+        if each.id in texts and not _are_alike(each, texts[each.id], schema.schema)
     ]
     newer = [each for each in unlike if _is_newer(each, schema)]
     problems = [_rolled_back(newest.topic, each, schema) for each in newer]
@@ -52,6 +53,13 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
     groups = to_convert(files.values(), ids)
     rewrite = Rewrite(groups, files, parts.settings.compression, schema, texts)
     return Conversion(rewrite if groups else None, problems, notes)
+
+
+def _are_alike(choice: SchemaChoice, text: str, schema: str) -> bool:
+    """Whether the schema's files may stay. A carried column may have another type than a new field
+    of its name."""
+    names = {each.lower() for each in Codec(schema).arrow_schema.names}
+    return names.isdisjoint(map(str.lower, choice.carried)) and are_alike(text, schema)
 
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:

@@ -62,16 +62,7 @@ class TopicLoad:
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
         """
-        manifest, results = self._attempt.make(lambda: self._run(planned, progress))
-        if manifest is None:
-            self._attempt.discard()
-        else:
-            self.commit(manifest)
-        return manifest, results
-
-    def commit(self, manifest: Manifest) -> None:
-        """Commits staged files, see `Attempt.commit`."""
-        self._attempt.commit(manifest)
+        return self._attempt.run(lambda: self._run(planned, progress))
 
     def _run(
         self, planned: Sequence[Planned], progress: Progress

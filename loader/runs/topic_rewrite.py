@@ -16,6 +16,7 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.loader.rewriting.group_rewrite import RewriteJob, Rewritten
 from skidway.loader.rewriting.groups import Group
+from skidway.loader.rewriting.rewriter import FieldMatches
 from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.spark.runner import Progress, SparkRunner
@@ -55,12 +56,7 @@ class TopicRewrite:
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
         """
-        manifest, kept = self._attempt.make(lambda: self._run(rewrite, progress))
-        if manifest is None:
-            self._attempt.discard()
-        else:
-            self._attempt.commit(manifest)
-        return manifest, kept
+        return self._attempt.run(lambda: self._run(rewrite, progress))
 
     def _run(
         self, rewrite: Rewrite, progress: Progress
@@ -114,5 +110,19 @@ def _followed(
     if rewrite.reader is None or schema is None:
         return newest.schemas
     left = {each.schema_id for path, each in rewrite.files.items() if path not in removed}
-    left.discard(schema.id)
-    return (*(each for each in newest.schemas if each.id in left), schema)
+    gone = {rewrite.files[path].schema_id for path in removed}
+    carried = {
+        name
+        for each in newest.schemas
+        if each.id in gone or each.id == schema.id
+        for name in _carried(each, rewrite.texts, rewrite.reader)
+    }
+    before = (each for each in newest.schemas if each.id in left and each.id != schema.id)
+    return (*before, replace(schema, carried=tuple(sorted(carried))))
+
+
+def _carried(choice: SchemaChoice, texts: Mapping[int, str], reader: Registered) -> Collection[str]:
+    """The columns that the schema's files have, after the rewriting, beside the reader's."""
+    if choice.id == reader.id:
+        return choice.carried
+    return FieldMatches(texts[choice.id], reader.schema).carried(choice.carried)

@@ -25,55 +25,54 @@ def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
     """Writes and syncs one Parquet file; it will be moved to `path` later. Raises StoreFailed."""
-    writer = ParquetFileWriter(store, table.schema, staged, compression)
-    writer.write(table)
-    return writer.close(kind, path)
+    with new_file(store, table.schema, staged, compression) as writer:
+        writer.write(table)
+        return writer.close(kind, path)
+
+
+@contextmanager
+def new_file(
+    store: Store, schema: pa.Schema, staged: str, compression: str
+) -> Iterator[ParquetFileWriter]:
+    """A new Parquet file. The block writes the file and closes it; if the block raises an error,
+    the file is abandoned."""
+    file = store.create(staged)
+    try:
+        yield ParquetFileWriter(file, schema, staged, compression)
+    except BaseException:
+        file.abandon()
+        raise
 
 
 class ParquetFileWriter:
-    """Writes a Parquet file table by table. After an error, nothing can be written any more."""
+    """Writes a Parquet file table by table."""
 
-    def __init__(self, store: Store, schema: pa.Schema, staged: str, compression: str) -> None:
-        self._file, self._staged = store.create(staged), staged
-        self._sink = _Measured(self._file)
+    def __init__(self, file: StoreWriter, schema: pa.Schema, staged: str, compression: str) -> None:
+        self._file, self._staged = file, staged
+        self._sink = _Measured(file)
         self._rows = self._checksum = 0
-        with self._abandoning():
-            self._writer = pq.ParquetWriter(
-                self._sink,
-                schema,
-                compression=compression,
-                store_schema=False,  # without an Arrow schema, all readers see the same columns
-                **_encodings(schema),
-            )
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            schema,
+            compression=compression,
+            store_schema=False,  # without an Arrow schema, all readers see the same columns
+            **_encodings(schema),
+        )
 
     def write(self, table: pa.Table) -> None:
         """Appends rows, in row groups of at most `ROW_GROUP_ROWS`. Raises StoreFailed."""
-        with self._abandoning():
-            self._writer.write_table(table, ROW_GROUP_ROWS)
+        self._writer.write_table(table, ROW_GROUP_ROWS)
         self._rows += table.num_rows
         self._checksum = checksum.add(self._checksum, _checksum(table))
 
     def close(self, kind: str, path: str) -> DataFile:
         """Ends and syncs the file, which will be moved to `path` later. Raises StoreFailed."""
-        with self._abandoning():
-            self._writer.close()
+        self._writer.close()
         self._file.close()
         sink = self._sink
         return DataFile(
             kind, path, self._staged, sink.length, self._rows, self._checksum, sink.crc32c
         )
-
-    def abandon(self) -> None:
-        """Gives the file up, without making anything durable."""
-        self._file.abandon()
-
-    @contextmanager
-    def _abandoning(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._file.abandon()
-            raise
 
 
 def columns_file(schema: pa.Schema) -> bytes:

@@ -144,6 +144,7 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
         print(f"ended by themselves, with status: {', '.join(ended)}")
     print(f"{truth.lines:,} lines, {truth.rows:,} rows, {truth.rejects:,} rejects;"
           f" {truth.declared:,} lines missing or double, and declared")  # fmt: skip
+    print(f"{site.replaced:,} files were replaced by rewritten ones")
     print(f"{truth.buckets:,} buckets, {truth.complete:,} complete: {truth.proven:,} lines proven")
     for name, found in (
         ("lost", truth.lost), ("doubled", truth.doubled), ("invented", truth.invented),

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,6 +100,10 @@ class Lake:
         """The numbers of the lines in files that were deleted for good."""
         return {number for numbers in self._gone.values() for number in numbers}
 
+    def replaced(self, topic: str) -> int:
+        """The number of the topic's files that rewritten files replaced."""
+        return sum(map(len, chain(*map(_removed, self._folders(layout.state(topic))))))
+
     def rows(self, topic: str) -> list[Row]:
         """The lines in the topic's rows, and the lines that the loader rejected."""
         found = [Row(number, True, False) for number in self._set_apart(topic)]
@@ -122,8 +127,7 @@ class Lake:
         """Whether a load has put the file's rows into another file. That load had read the file
         before it was hidden."""
         path = str(file.relative_to(self.output))
-        manifests = (self.output / layout.state(topic)).glob("*.json")
-        return any(path in json.loads(each.read_bytes()).get("removed", ()) for each in manifests)
+        return any(path in removed for removed in _removed(self.output / layout.state(topic)))
 
     def _folders(self, name: str) -> list[Path]:
         return [each / name for each in (self.output, *self._kept)]
@@ -131,6 +135,11 @@ class Lake:
     def _set_apart(self, topic: str) -> list[int]:
         folders = self._folders(f"{layout.state(topic)}/rejects")
         return [_number(x) for folder in folders for x in _cells(folder, "value")]
+
+
+def _removed(folder: Path) -> list[list[str]]:
+    """What each manifest in the folder names as removed."""
+    return [json.loads(each.read_bytes()).get("removed", []) for each in folder.glob("*.json")]
 
 
 def _cells(folder: Path, column: str) -> Iterator[Any]:

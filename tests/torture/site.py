@@ -246,6 +246,11 @@ class TortureSite:
         found = (self._operator.failed, self._programs.failed, *writers)
         return [each for each in found if each is not None]
 
+    @property
+    def replaced(self) -> int:
+        """The number of files of the output that rewritten files replaced."""
+        return sum(map(self._lake.replaced, all_topics()))
+
     def truth(self) -> Truth:
         """The fate of every line up to now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)

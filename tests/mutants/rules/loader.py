@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant(
         "a dropped field loses its values in rewritten files",
         "loader/rewriting/rewriter.py",
-        "        kept = [name for name in table.column_names if not self._is_replaced(name)]\n",
+        "        kept = [name for name in table.column_names if self._matches.keeps(name)]\n",
         "        kept: list[str] = []\n",
         (
             "tests/unit/loader/rewriting/test_group_rewrite.py::"
@@ -125,10 +125,34 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a field that comes back with another type lies beside its carried column",
+        "loader/runs/conversion.py",
+        "    return names.isdisjoint(map(str.lower, choice.carried)) and are_alike(text, schema)\n",
+        "    return are_alike(text, schema)\n",
+        ("tests/unit/loader/runs/test_rewriting.py::test_a_dropped_field_comes_back",),
+    ),
+    Mutant(
+        "a field that comes back does not take its old values",
+        "loader/rewriting/rewriter.py",
+        "        if before.type != after.type:\n",
+        "        if True:\n",
+        ("tests/unit/loader/rewriting/test_group_rewrite.py::test_a_carried_column_is_taken_back",),
+    ),
+    Mutant(
+        "a compaction drops the columns that its first file lacks",
+        "loader/rewriting/file_columns.py",
+        "    merged = pa.unify_schemas(schemas)\n",
+        "    merged = schemas[0]\n",
+        (
+            "tests/unit/loader/rewriting/test_group_rewrite.py::"
+            "test_files_with_other_carried_columns_become_one_file",
+        ),
+    ),
+    Mutant(
         "a file that was not rewritten is forgotten",
         "loader/runs/topic_rewrite.py",
-        "    left.discard(schema.id)\n",
-        "    left.clear()\n",
+        "    before = (each for each in newest.schemas if each.id in left and each.id != schema.id)\n",
+        "    before: list[SchemaChoice] = []\n",
         (
             "tests/unit/loader/runs/test_rewriting.py::"
             "test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle",
@@ -164,7 +188,7 @@ MUTANTS = (
     Mutant(
         "the columns of a directory require what older files lack",
         "loader/reading/column_types.py",
-        "    return field.with_type(arrow).with_nullable(True)\n",
+        "    return field.with_type(arrow).with_nullable(is_nullable or field.nullable)\n",
         "    return field.with_type(arrow)\n",
         (
             "tests/unit/loader/reading/test_column_types.py::"

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from skidway.audit.counts import checksum
+from skidway.audit.output import StoreFailed
 from skidway.kafka.columns import Origins
 from skidway.loader.reading.column_types import column_schema, converted
-from skidway.loader.reading.columns import PLACE, Records, file_schema, own_columns
+from skidway.loader.reading.columns import OWN, PLACE, Records, file_schema, own_columns
 from skidway.loader.rewriting import group_rewrite
 from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rewritten
 from skidway.loader.rewriting.groups import Group
@@ -64,6 +65,14 @@ class Folder:
         file = replace(write_table(self.store, table, ROWS, path, path), staged="")
         self.files.append(LiveFile(file, load, schema_id))
         return self.files[-1]
+
+    def carry(self, name: str, values: list[str | None] | None = None) -> None:
+        """Gives the newest file a column of strings, as an earlier rewriting would have."""
+        newest = self.files[-1]
+        data = with_column(self.store.read(newest.file.path) or b"", name, values)
+        self.store.put(newest.file.path, data)
+        file = replace(newest.file, crc32c=google_crc32c.value(data), length=len(data))
+        self.files[-1] = replace(newest, file=file)
 
     def rewritten(self, reader: str | None = None, **texts: str) -> Rewritten:
         job = RewriteJob(LOAD, "zstd", reader, {int(at[1:]): text for at, text in texts.items()})
@@ -131,11 +140,8 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
     """A field that was dropped keeps its values in a column of the new file, through any number of
     rewritings, unless a new field has its name."""
     text = schema({"name": "a", "type": "int"}, {"name": "old", "type": "string", "default": "x"})
-    first = folder.add([1], INT)
-    folder.store.put(first.file.path, with_column(folder.store.read(first.file.path), "old"))
-    data = folder.store.read(first.file.path) or b""
-    crc, length = google_crc32c.value(data), len(data)
-    folder.files[0] = replace(first, file=replace(first.file, crc32c=crc, length=length))
+    folder.add([1], INT)
+    folder.carry("old")
     assert [row["old"] for row in folder.rows(folder.rewritten(DOUBLE, _1=text))] == ["value"]
     assert [row["old"] for row in folder.rows(folder.rewritten(DOUBLE, _1=INT))] == ["value"]
     clash = schema(
@@ -146,10 +152,65 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
     assert row["Old"] is None
 
 
-def with_column(data: bytes | None, name: str) -> bytes:
+def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
+    """Files of one schema may have values of fields that only earlier schemas had. The file that a
+    compaction makes of them has all these values, and null in the other rows."""
+    folder.add([1])
+    folder.add([2])
+    folder.carry("old")
+    folder.add([3])
+    folder.carry("older")
+    result = folder.rewritten()
+    assert [(row["a"], row["old"], row["older"]) for row in folder.rows(result)] == [
+        (1, None, None), (2, "value", None), (3, None, "value"),
+    ]  # fmt: skip
+    data = folder.store.read(result.made.staged if result.made else "") or b""
+    names = pq.read_schema(io.BytesIO(data)).names
+    assert names == ["a", "old", "older", *OWN.names]
+
+
+def test_a_carried_column_is_taken_back(folder: Folder) -> None:
+    """If a version has a field with the name and the type of a carried column, rewritten rows have
+    the carried values, and the field's default where there is none. If the type differs, they have
+    the default."""
+    folder.add([1, 2])
+    folder.carry("old", ["value", None])
+    field = {"name": "old", "type": "string", "default": "none"}
+    rows = folder.rows(folder.rewritten(schema({"name": "a", "type": "double"}, field), _1=INT))
+    assert [(row["a"], row["old"]) for row in rows] == [(1.0, "value"), (2.0, "none")]
+    field = {"name": "old", "type": "long", "default": 7}
+    rows = folder.rows(folder.rewritten(schema({"name": "a", "type": "double"}, field), _1=INT))
+    assert [row["old"] for row in rows] == [7, 7]
+
+
+@pytest.mark.parametrize("error", [StoreFailed("no room"), MemoryError()])
+def test_a_file_whose_writing_fails_is_given_up(folder: Folder, error: Exception) -> None:
+    """If the new file cannot be written, it is abandoned, and the error goes to the caller, who may
+    make another attempt."""
+    folder.add([1])
+    abandoned: list[str] = []
+
+    class Full(MemoryStore):
+        def create(self, path: str) -> Any:
+            writer = super().create(path)
+
+            def fail(_data: object) -> int:
+                raise error
+
+            writer.write = fail  # type: ignore[assignment, method-assign]
+            writer.abandon = lambda: abandoned.append(path)  # type: ignore[method-assign]
+            return writer
+
+    folder.store = Full(folder.store.snapshot)
+    with pytest.raises(type(error)):
+        folder.rewritten()
+    assert abandoned == [f"{LOAD.staging}/rows-3-0.parquet"]
+
+
+def with_column(data: bytes, name: str, values: list[str | None] | None) -> bytes:
     """The file with one more column of strings before the loader's own columns."""
-    table = pq.read_table(io.BytesIO(data or b""))
-    more = pa.array(["value"] * table.num_rows)
+    table = pq.read_table(io.BytesIO(data))
+    more = pa.array(values or ["value"] * table.num_rows)
     written = io.BytesIO()
     pq.write_table(table.add_column(1, name, more), written, store_schema=False)
     return written.getvalue()

@@ -26,6 +26,17 @@ GROWN = json.dumps(
         ],
     }
 )
+LEVELS: list[tuple[str, object, list[object]]] = [
+    ("int", 5, [5, 3]),
+    ("string", "x", ["x", "x"]),
+]
+
+
+def with_level(kind: str, default: object) -> str:
+    """CHOICE with a field `level`."""
+    record = json.loads(CHOICE)
+    record["fields"].append({"name": "level", "type": kind, "default": default})
+    return json.dumps(record)
 
 
 @pytest.fixture
@@ -158,6 +169,30 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
     assert manifest.schema.id == 2
     assert manifest.columns is not None
     assert loading.manifest(5).columns is None, "the rewriting load has put it there already"
+
+
+@promise("5 columns")
+@pytest.mark.parametrize(("kind", "default", "levels"), LEVELS)
+def test_a_dropped_field_comes_back(
+    loading: MemoryLoading, kind: str, default: object, levels: list[object]
+) -> None:
+    """Rewritten files keep the values of a field that the new schema lacks. If a later version has
+    a field of that name, the files are rewritten once more: with the old values if the type is the
+    same, else with the default, because plain Spark would refuse files of both types."""
+    loading.versions.append(GROWN)
+    loading.write(1)
+    loading.run()
+    loading.versions.append(CHOICE)
+    loading.write(1)
+    assert loading.run().loads == [5, 6]
+    assert [each.carried for each in loading.manifest(6).schemas] == [("level",)]
+    loading.compact()
+    loading.versions.append(with_level(kind, default))
+    loading.write(1)
+    outcome = loading.run()
+    assert (outcome.loads, outcome.problems) == ([8, 9], [])
+    assert [row["level"] for row in loading.rows()[59:61]] == levels
+    assert [each.carried for each in loading.manifest(9).schemas] == [()]
 
 
 def test_files_stay_if_only_a_field_was_added(loading: MemoryLoading) -> None:

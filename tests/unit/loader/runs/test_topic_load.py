@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Planned, Slice
 from skidway.loader.planning.topic import SourceTopic
-from skidway.loader.runs.attempt import LostRace
+from skidway.loader.runs.attempt import Attempt, LostRace
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_load import TopicLoad
@@ -90,10 +90,10 @@ def attempt(
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
     """If a commit fails because another load won and deleted the loser's staging directory, this is
     a lost race and no fault of the output."""
-    load = attempt(Swept(winner=OTHER))
+    load = Attempt(Swept(winner=OTHER), ManualClock(), "logs", None)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
-        load.commit(mine)
+        load.run(lambda: (mine, None))
 
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
@@ -104,7 +104,7 @@ def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
     with pytest.raises(StoreFailed, match="cannot sync"):
-        attempt(store).commit(mine)
+        Attempt(store, ManualClock(), "logs", None).run(lambda: (mine, None))
     assert list(store.files(layout.stagings("logs")))
 
 

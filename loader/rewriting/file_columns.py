@@ -1,0 +1,31 @@
+"""The columns of files that become one file.
+
+Files of the same schema have the same columns, except for carried ones (rewriter)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from skidway.loader.reading.columns import OWN_NAMES
+
+
+def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of several files together; the loader's own columns come last. A column that some
+    files lack may be null. Raises ArrowTypeError if a column has different types."""
+    merged = pa.unify_schemas(schemas)
+    everywhere = set.intersection(*(set(each.names) for each in schemas))
+    fields = [x if x.name in everywhere else x.with_nullable(True) for x in merged]
+    return pa.schema(sorted(fields, key=lambda field: field.name in OWN_NAMES))
+
+
+def filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The same rows with all columns of the schema; null in columns that the table lacks."""
+    columns = [
+        table.column(each.name)
+        if each.name in table.column_names
+        else pa.nulls(table.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.table(columns, schema=schema)
