@@ -151,8 +151,8 @@ MUTANTS = (
     Mutant(
         "a file that was not rewritten is forgotten",
         "loader/runs/topic_rewrite.py",
-        "    before = (each for each in newest.schemas if each.id in left and each.id != schema.id)\n",
-        "    before: list[SchemaChoice] = []\n",
+        " if each.id in left and each.id != schema.id)\n",
+        " if False)\n",
         (
             "tests/unit/loader/runs/test_rewriting.py::"
             "test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle",
