@@ -257,12 +257,12 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
     with answered(coordinator) as client:
         if client.retry(client.exists, mark) is None:
             return
-        stored_groups.forget_topic(coordinator, topic)
         for _ in range(_ATTEMPTS_MAX):
             if client.retry(client.exists, mark) is None:
                 return
-            nodes = _tree(client, documents.topic_path(topic))
-            nodes += _tree(client, documents.config_path(topic))
+            roots = stored_groups.offset_paths(coordinator, topic)
+            roots += [documents.topic_path(topic), documents.config_path(topic)]
+            nodes = [node for root in roots for node in _tree(client, root)]
             if _removed(client, mark, [*nodes, mark]):
                 return
     raise Unreachable(f"ZooKeeper's nodes of topic {topic} change too often to be removed")

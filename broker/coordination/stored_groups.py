@@ -164,17 +164,13 @@ def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     return count
 
 
-def forget_topic(coordinator: Coordinator, topic: str) -> None:
-    """Deletes the offsets of a topic in every group. Can be done again."""
+def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
+    """The nodes under which groups have committed offsets of a topic: one for each group."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
-    if not paths:
-        return
     with answered(coordinator) as client:
-        for path, found in zip(paths, each_answer(client.exists_async, paths), strict=True):
-            if found is not None:
-                with contextlib.suppress(NoNodeError):
-                    client.delete(path, recursive=True)
+        found = each_answer(client.exists_async, paths)
+    return [path for path, status in zip(paths, found, strict=True) if status is not None]
 
 
 def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:

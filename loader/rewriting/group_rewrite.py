@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from skidway.audit.counts import checksum
 from skidway.errors import SkidwayError
+from skidway.loader.reading.columns import OWN_NAMES
 from skidway.loader.reading.projection import NotProjectable
 from skidway.loader.rewriting.file_columns import common, filled
 from skidway.loader.rewriting.groups import Group
@@ -28,6 +29,7 @@ from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import ROWS, DataFile
 from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
+from skidway.schemas.codec import Codec
 
 BUFFER_BYTES: Final = 64 << 20
 """Rows are collected up to this size before they are written as one row group."""
@@ -51,11 +53,12 @@ class RewriteJob:
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The result of a task. made: the new file; None if the group stays as it is, because of
-    `kept`."""
+    `kept`. carried: the columns that the file has beside those of a newer schema."""
 
     group: Group
     made: DataFile | None
     kept: str = ""
+    carried: tuple[str, ...] = ()
 
 
 class GroupRewrite:
@@ -71,11 +74,11 @@ class GroupRewrite:
     def run(self) -> Rewritten:
         """Writes the new file into the staging directory. Raises StoreFailed."""
         try:
-            return Rewritten(self._group, self._written())
+            return self._rewritten()
         except FileRefused as error:
             return Rewritten(self._group, None, str(error))
 
-    def _written(self) -> DataFile:
+    def _rewritten(self) -> Rewritten:
         job, group = self._job, self._group
         path = layout.rewritten(group.folder, job.load.number, self._number)
         tables = self._tables()
@@ -88,7 +91,7 @@ class GroupRewrite:
         total = checksum.signed(sum(each.checksum for each in files))
         if (made.rows, made.checksum) != (sum(each.rows for each in files), total):
             raise FileRefused(f"the files of {group.folder} have other rows than were committed")
-        return made
+        return Rewritten(group, made, carried=self._carried(first.schema))
 
     def _tables(self) -> Iterator[pa.Table]:
         """The rows of all files, in tables of about the size of a row group."""
@@ -142,6 +145,12 @@ class GroupRewrite:
             return Rewriter(text, job.reader).rewritten
         except NotProjectable as error:
             raise FileRefused(f"{file.file.path}: {error}") from error
+
+    def _carried(self, columns: pa.Schema) -> tuple[str, ...]:
+        if self._job.reader is None:
+            return ()
+        known = {*Codec(self._job.reader).arrow_schema.names, *OWN_NAMES}
+        return tuple(name for name in columns.names if name not in known)
 
     def _common_columns(self) -> pa.Schema:
         schemas: list[pa.Schema] = []

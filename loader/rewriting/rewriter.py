@@ -7,13 +7,15 @@ The rewriter goes back to the codec's types, projects the rows as the loader pro
 Columns of fields that the newest schema lacks are carried: they keep their values, because a later
 version, or a reader who asks for them, may need them. Readers who take the columns of the newest
 schema do not see them. If a later version has a field with the name and the type of a carried
-column, the field takes the column's values. If only the name is the same, the column goes, because
-plain Spark would refuse the file.
+column, the field takes the column's values. If only the name is the same (Spark does not tell upper
+from lower case), the column gets another name, because plain Spark would refuse the file: `user`
+becomes `user_1`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from itertools import chain, count
 from typing import Final
 
 import pyarrow as pa
@@ -46,15 +48,16 @@ class Rewriter:
         self._projection = Projection(old, new)
         self._written = Codec(old).arrow_schema
         self._columns = column_schema(Codec(new).arrow_schema)
-        self._matches = FieldMatches(old, new)
+        self._sources = _sources(old, new)
 
     def rewritten(self, table: pa.Table) -> pa.Table:
         """The same rows in the columns of the newest schema. Raises RowsRefused."""
         columns = self._projected(table)
-        kept = [name for name in table.column_names if self._matches.keeps(name)]
         fields = [x.with_type(y.type) for x, y in zip(self._columns, columns, strict=True)]
-        schema = pa.schema([*fields, *map(table.schema.field, kept), *_OWN])
-        columns += [table.column(name) for name in kept]
+        carried = self._carried(table.schema)
+        named = [table.schema.field(name).with_name(to) for name, to in carried.items()]
+        schema = pa.schema([*fields, *named, *_OWN])
+        columns += [table.column(name) for name in carried]
         columns += [table.select([each.name]).cast(pa.schema([each])).column(0) for each in _OWN]
         return pa.table(columns, schema=schema)
 
@@ -75,39 +78,42 @@ class Rewriter:
     ) -> pa.Array | pa.ChunkedArray:
         """The values of the field's carried column, if the file has one; `column` for rows without
         a value."""
-        if field.name in self._matches or field.name not in table.column_names:
+        if not self._takes_back(table.schema, field):
             return column
-        before, (after,) = table.column(field.name), stored_schema(pa.schema([field]))
-        if before.type != after.type:
-            return column
-        return pc.if_else(before.is_valid(), before, column.cast(after.type))
+        before = table.column(field.name)
+        return pc.if_else(before.is_valid(), before, column.cast(before.type))
+
+    def _takes_back(self, old: pa.Schema, field: pa.Field) -> bool:
+        if field.name in self._sources or field.name not in old.names:
+            return False
+        (stored,) = stored_schema(pa.schema([field]))
+        return bool(old.field(field.name).type == stored.type)
+
+    def _carried(self, old: pa.Schema) -> dict[str, str]:
+        """The columns of a file that no new column replaces: old name -> new name."""
+        replaced = {*self._sources.values(), *OWN_NAMES}
+        replaced |= {each.name for each in self._columns if self._takes_back(old, each)}
+        kept = [name for name in old.names if name not in replaced]
+        taken = {name.lower() for name in (*self._columns.names, *OWN_NAMES)}
+        found: dict[str, str] = {}
+        for name in sorted(kept, key=lambda each: each.lower() in taken):
+            found[name] = _free_name(name, taken)
+            taken.add(found[name].lower())
+        return found
 
 
-class FieldMatches:
-    """Which fields of a new schema have their values from which fields of an old schema."""
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if it is taken. taken: names in lower case."""
+    names = chain([name], (f"{name}_{number}" for number in count(1)))
+    return next(each for each in names if each.lower() not in taken)
 
-    def __init__(self, old: str, new: str) -> None:
-        written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
-        self._old = [each.name for each in written.fields]
-        found = {
-            each.name: [name for name in (each.name, *each.aliases) if name in self._old]
-            for each in read.fields
-        }
-        self._sources = {name: matches[0] for name, matches in found.items() if matches}
-        self._taken = {name.lower() for name in (*found, *OWN_NAMES)}
 
-    def __contains__(self, name: str) -> bool:
-        """Whether a field of the old schema gives the new field its values."""
-        return name in self._sources
-
-    def keeps(self, name: str) -> bool:
-        """Whether a file's column stays as it is: no new column has its values or its name."""
-        return name not in self._sources.values() and name.lower() not in self._taken
-
-    def carried(self, before: Iterable[str]) -> set[str]:
-        """The names of the columns that a file has beside those of the new schema after it was
-        rewritten. before: such names of the file as it is."""
-        return {name for name in (*self._old, *before) if self.keeps(name)}
+def _sources(old: str, new: str) -> dict[str, str]:
+    """Which old field gives a new field its values, by the new field's name."""
+    written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
+    known = {each.name for each in written.fields}
+    matches = ((x.name, [y for y in (x.name, *x.aliases) if y in known]) for x in read.fields)
+    return {name: found[0] for name, found in matches if found}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

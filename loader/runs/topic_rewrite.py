@@ -7,7 +7,7 @@ audit messages too, because the newest load may have ended before they were publ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -16,7 +16,6 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.loader.rewriting.group_rewrite import RewriteJob, Rewritten
 from skidway.loader.rewriting.groups import Group
-from skidway.loader.rewriting.rewriter import FieldMatches
 from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.spark.runner import Progress, SparkRunner
@@ -97,32 +96,21 @@ class TopicRewrite:
             files=tuple(each.made for each in done if each.made is not None),
             removed=removed,
             schema=schema,
-            schemas=_followed(newest, rewrite, set(removed), schema),
+            schemas=_followed(newest, rewrite, done, schema),
             schema_ids={},
             columns=columns,
         )
 
 
 def _followed(
-    newest: Manifest, rewrite: Rewrite, removed: Collection[str], schema: SchemaChoice | None
+    newest: Manifest, rewrite: Rewrite, done: Sequence[Rewritten], schema: SchemaChoice | None
 ) -> tuple[SchemaChoice, ...]:
     """The schemas that files follow after the load."""
     if rewrite.reader is None or schema is None:
         return newest.schemas
+    removed = {file.file.path for each in done for file in each.group.files}
     left = {each.schema_id for path, each in rewrite.files.items() if path not in removed}
-    gone = {rewrite.files[path].schema_id for path in removed}
-    carried = {
-        name
-        for each in newest.schemas
-        if each.id in gone or each.id == schema.id
-        for name in _carried(each, rewrite.texts, rewrite.reader)
-    }
     before = (each for each in newest.schemas if each.id in left and each.id != schema.id)
+    carried = {name for each in done for name in each.carried}
+    carried |= {name for each in newest.schemas if each.id == schema.id for name in each.carried}
     return (*before, replace(schema, carried=tuple(sorted(carried))))
-
-
-def _carried(choice: SchemaChoice, texts: Mapping[int, str], reader: Registered) -> Collection[str]:
-    """The columns that the schema's files have, after the rewriting, beside the reader's."""
-    if choice.id == reader.id:
-        return choice.carried
-    return FieldMatches(texts[choice.id], reader.schema).carried(choice.carried)

@@ -144,14 +144,16 @@ class MemoryLoading:
         return compaction.run(TOPIC, lambda _done, _total: None)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows in the directory of the topic, by offset. Files without the same columns cannot
-        be read together."""
+        """The rows in the directory of the topic, by offset; null in columns that a file lacks.
+        Files with columns of different types cannot be read together."""
         found = [
             pq.read_table(self.store.open(each.path))
             for each in self.store.files(TOPIC)
             if each.path.endswith(".parquet")
         ]
-        rows: list[dict[str, Any]] = pa.concat_tables(found).to_pylist() if found else []
+        rows: list[dict[str, Any]] = (
+            pa.concat_tables(found, promote_options="default").to_pylist() if found else []
+        )
         return sorted(rows, key=lambda row: row["_kafka_offset"])
 
     def manifest(self, number: int) -> Manifest:

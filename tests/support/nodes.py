@@ -36,6 +36,10 @@ class Nodes:
         self.after.pop(path, lambda: None)()
         return found
 
+    def exists_async(self, path: str) -> Any:
+        found = self.exists(path)
+        return SimpleNamespace(get=lambda *_args, **_options: found)
+
     def get(self, path: str) -> Versioned | None:
         if path not in self.content:
             return None

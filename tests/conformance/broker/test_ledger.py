@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from skidway.broker.coordination import stored_groups
+from skidway.broker.coordination import documents, store, stored_groups
 from skidway.broker.coordination.consumers import Committed
 from skidway.broker.coordination.ledger import Job, Ledger, Record
 from skidway.broker.coordination.stored_groups import GroupGone, GroupInUse
@@ -229,8 +229,9 @@ def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
     topics stay."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
     Ledger().carry_out(coordinator, Job(commits=commits))
+    coordinator.create_if_absent(documents.deletion_path("logs"))
     for _ in range(2):
-        stored_groups.forget_topic(coordinator, "logs")
+        store.remove_topic(coordinator, "logs")
     assert [offsets(coordinator, group) for group in "abc"] == [{MORE: 1}] * 3
 
 

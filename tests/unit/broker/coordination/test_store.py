@@ -9,6 +9,7 @@ import pytest
 
 from skidway.broker.coordination import documents, store
 from skidway.coordination import Coordinator
+from skidway.kafka import group_nodes
 from support.nodes import Nodes
 
 CONFIG, TOPIC = documents.config_path("logs"), documents.topic_path("logs")
@@ -56,7 +57,6 @@ def test_the_end_of_a_deletion_removes_all_nodes(
     """The end of a deletion removes the topic, its partitions, its settings and the mark, however
     many transactions that takes."""
     monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
-    monkeypatch.setattr(store.stored_groups, "forget_topic", lambda *_: None)
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
     remove(nodes)
@@ -64,24 +64,39 @@ def test_the_end_of_a_deletion_removes_all_nodes(
     remove(nodes)
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(
-    monkeypatch: pytest.MonkeyPatch, late: bool
-) -> None:
-    """If another broker has finished the deletion meanwhile, a new topic of that name keeps its
-    nodes."""
+OFFSETS = group_nodes.topic_offsets_path("readers", "logs")
+
+
+def commit_offset(nodes: Nodes) -> None:
+    nodes.create_if_absent(f"{OFFSETS}/0", b"5")
+
+
+def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
+    """The end of a deletion removes what groups have committed in the topic, also what a group
+    commits just then."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
+    commit_offset(nodes)
+    other = group_nodes.topic_offsets_path("readers", "logs2")
+    nodes.create_if_absent(f"{other}/0", b"7")
+    nodes.after[OFFSETS] = lambda: nodes.create_if_absent(f"{OFFSETS}/1", b"6")
+    remove(nodes)
+    assert OFFSETS not in nodes.content
+    assert f"{other}/0" in nodes.content
+
+
+@pytest.mark.parametrize("looked_at", [MARK, OFFSETS])
+def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> None:
+    """If another broker has finished the deletion meanwhile, a new topic of that name keeps its
+    nodes, and groups keep the offsets that they have committed in it."""
+    nodes = Nodes()
+    nodes.content = {**topic_nodes(), MARK: b"{}"}
+    commit_offset(nodes)
+    before = set(nodes.content)
 
     def finished() -> None:  # another broker finishes the deletion, and the topic is made again
         del nodes.content[MARK]
 
-    def forget(*_: object) -> None:
-        if late:
-            nodes.after[MARK] = finished
-        else:
-            finished()
-
-    monkeypatch.setattr(store.stored_groups, "forget_topic", forget)
+    nodes.after[looked_at] = finished
     remove(nodes)
-    assert nodes.content == topic_nodes()
+    assert set(nodes.content) == before - {MARK}

@@ -138,7 +138,7 @@ def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
 
 def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) -> None:
     """A field that was dropped keeps its values in a column of the new file, through any number of
-    rewritings, unless a new field has its name."""
+    rewritings."""
     text = schema({"name": "a", "type": "int"}, {"name": "old", "type": "string", "default": "x"})
     folder.add([1], INT)
     folder.carry("old")
@@ -148,8 +148,7 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
         {"name": "a", "type": "double"}, {"name": "Old", "type": ["null", "long"], "default": None}
     )
     (row,) = folder.rows(folder.rewritten(clash, _1=INT))
-    assert "old" not in row
-    assert row["Old"] is None
+    assert (row["old_1"], row["Old"]) == ("value", None)
 
 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
@@ -171,16 +170,29 @@ def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> Non
 
 def test_a_carried_column_is_taken_back(folder: Folder) -> None:
     """If a version has a field with the name and the type of a carried column, rewritten rows have
-    the carried values, and the field's default where there is none. If the type differs, they have
-    the default."""
+    the carried values, and the field's default where there is none."""
     folder.add([1, 2])
     folder.carry("old", ["value", None])
     field = {"name": "old", "type": "string", "default": "none"}
     rows = folder.rows(folder.rewritten(schema({"name": "a", "type": "double"}, field), _1=INT))
     assert [(row["a"], row["old"]) for row in rows] == [(1.0, "value"), (2.0, "none")]
+
+
+def test_a_carried_column_makes_room(folder: Folder) -> None:
+    """If a version has a field with the name of a carried column and another type, or a name that
+    differs only in upper and lower case, the carried column gets another name, and keeps its
+    values."""
+    folder.add([1])
+    folder.carry("old")
+    folder.carry("Old_1", ["beside"])
+    field = {"name": "OLD", "type": "string", "default": "none"}
+    result = folder.rewritten(schema({"name": "a", "type": "double"}, field), _1=INT)
+    (row,) = folder.rows(result)
+    assert (row["OLD"], row["old_2"], row["Old_1"]) == ("none", "value", "beside")
+    assert sorted(result.carried) == ["Old_1", "old_2"]
     field = {"name": "old", "type": "long", "default": 7}
-    rows = folder.rows(folder.rewritten(schema({"name": "a", "type": "double"}, field), _1=INT))
-    assert [row["old"] for row in rows] == [7, 7]
+    (row,) = folder.rows(folder.rewritten(schema({"name": "a", "type": "double"}, field), _1=INT))
+    assert (row["old"], row["old_2"]) == (7, "value")
 
 
 @pytest.mark.parametrize("error", [StoreFailed("no room"), MemoryError()])
