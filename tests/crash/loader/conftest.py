@@ -88,6 +88,21 @@ class Cluster:
             values = add_prefix(schema_id, codec.encode(batch))
             self.publish(client, topic, partition, values, origins, START_MS + lines * 1000)
 
+    def send_version(
+        self, topic: str, number: int, schema: dict[str, Any], row: dict[str, Any]
+    ) -> None:
+        """Registers a version of the topic's schema, and sends one row of it: line `number` of
+        file 1, to partition 0."""
+        text = json.dumps(schema)
+        codec = Codec(text)
+        schema_id = RegistryClient(self.registry).register(f"{topic}-value", text)
+        values = [_column(row[each.name], each.type) for each in codec.arrow_schema]
+        batch = pa.RecordBatch.from_arrays(values, schema=codec.arrow_schema)
+        one = np.ones(1, np.int64)
+        origins = Origins(one * AGENT, one, one * number * LENGTH, one * LENGTH)
+        with Client(self.broker) as client:
+            self.publish(client, topic, 0, add_prefix(schema_id, codec.encode(batch)), origins)
+
     def publish(
         self, client: Client, topic: str, partition: int, values: pa.BinaryArray,
         origins: Origins | None, times: Any = None,
@@ -278,6 +293,30 @@ def loading(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> Loading:
     for file in (1, 2):
         cluster.announce(topic, file)
     return Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+
+
+def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
+    """What plain Spark reads from a directory, by offset."""
+    session = loading.spark._session
+    session.catalog.clearCache()
+    rows = session.read.parquet(str(folder)).orderBy("_kafka_offset").collect()
+    return [row.asDict(recursive=True) for row in rows]
+
+
+def _column(value: Any, arrow: pa.DataType) -> pa.Array:
+    """One value; a member of a union becomes a struct in which only its own column is set."""
+    if pa.types.is_struct(arrow) and not isinstance(value, dict):
+        fits = [each for each in arrow if _is_of(value, each.type)]
+        value = {fits[0].name: value}
+    return pa.array([value], arrow)
+
+
+def _is_of(value: Any, arrow: pa.DataType) -> bool:
+    kinds = {
+        bool: pa.types.is_boolean, int: pa.types.is_integer, float: pa.types.is_floating,
+        str: pa.types.is_string,
+    }  # fmt: skip
+    return bool(kinds[type(value)](arrow))
 
 
 def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:

@@ -7,31 +7,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from skidway.audit.output import open_output
 from skidway.audit.recount import manifests, recount
-from skidway.kafka.client import Client
-from skidway.kafka.columns import Origins
 from skidway.loader.store import open_store
-from skidway.schemas.client import RegistryClient
-from skidway.schemas.codec import Codec
-from skidway.schemas.wire import add_prefix
 from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
 from tests.crash.loader.conftest import (
-    AGENT,
-    LENGTH,
-    START_MS,
     Cluster,
     Loading,
     SharedSpark,
     identities,
     lines,
+    spark_rows,
 )
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
@@ -69,6 +60,18 @@ VERSIONS = [
         {"line": "c", "size": 1.5, "server": "web3", "took": True, "place": {"hall": "h"},
          "user": "u"},
     ),
+    (
+        record(field("line", "string"), field("size", ["double", "string"]),
+               field("server", "string"), field("took", ["long", "boolean", "string"]),
+               place("hall")),
+        {"line": "d", "size": "small", "server": "web4", "took": 8, "place": {"hall": "h"}},
+    ),
+    (
+        record(field("line", "string"), field("size", ["double", "string"]),
+               field("server", "string"), field("took", ["long", "boolean", "string"]),
+               place("hall"), field("user", "long", default=-1)),
+        {"line": "e", "size": 2.5, "server": "web5", "took": 9, "place": {"hall": "h"}, "user": 5},
+    ),
 ]  # fmt: skip
 """Schemas, each a change of the one before that the registry accepts and that needs rewriting, and
 a row of each."""
@@ -84,36 +87,7 @@ TOOK = [
 
 def send(cluster: Cluster, topic: str, number: int) -> None:
     """Registers version `number`, and sends one line of it."""
-    schema, row = VERSIONS[number]
-    codec = Codec(json.dumps(schema))
-    schema_id = RegistryClient(cluster.registry).register(f"{topic}-value", json.dumps(schema))
-    columns = [_column(row[each.name], each.type) for each in codec.arrow_schema]
-    batch = pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema)
-    one = np.ones(1, np.int64)
-    origins = Origins(one * AGENT, one, one * number * LENGTH, one * LENGTH)
-    with Client(cluster.broker) as client:
-        values = add_prefix(schema_id, codec.encode(batch))
-        cluster.publish(client, topic, 0, values, origins, np.full(1, START_MS, np.int64))
-
-
-def _column(value: Any, arrow: pa.DataType) -> pa.Array:
-    """One value; a member of a union becomes a struct in which only its own column is set."""
-    if pa.types.is_struct(arrow) and not isinstance(value, dict):
-        fits = [each for each in arrow if _is_of(value, each.type)]
-        value = {fits[0].name: value}
-    return pa.array([value], arrow)
-
-
-def _is_of(value: Any, arrow: pa.DataType) -> bool:
-    kinds = {bool: pa.types.is_boolean, int: pa.types.is_integer, str: pa.types.is_string}
-    return bool(kinds[type(value)](arrow))
-
-
-def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
-    session = loading.spark._session
-    session.catalog.clearCache()
-    rows = session.read.parquet(str(folder)).orderBy("_kafka_offset").collect()
-    return [row.asDict(recursive=True) for row in rows]
+    cluster.send_version(topic, number, *VERSIONS[number])
 
 
 @promise("5 columns")
@@ -143,6 +117,26 @@ def test_spark_reads_all_rows_after_any_change(
     assert [row["took"] for row in found] == TOOK[2:]
     assert [row["user"] for row in found] == [None, None, "u"]
     assert [row["server"] for row in found] == ["web1", "web2", "web3"]
+    assert is_whole(loading.output, 3)
+
+
+@promise("5 columns")
+def test_a_dropped_field_comes_back_with_another_type(
+    cluster: Cluster, spark: SharedSpark, tmp_path: Path
+) -> None:
+    """If a field was dropped, files were rewritten, and the field comes back with another type,
+    plain Spark reads the directory: older rows have the field's default, and the values that they
+    had are in a column of another name."""
+    topic = cluster.topic(1, json.dumps(VERSIONS[2][0]))
+    cluster.announce(topic, 1)
+    loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    for number in (2, 3, 4):
+        send(cluster, topic, number)
+        assert loading.loaded()["rows"] == 1
+    folder = tmp_path / "out" / topic
+    assert [row["user"] for row in spark_rows(loading, folder)] == [-1, -1, 5]
+    kept = [pq.ParquetFile(each).read() for each in folder.rglob("*.parquet")]
+    assert [x["user_1"].to_pylist() for x in kept if "user_1" in x.column_names] == [["u"]]
     assert is_whole(loading.output, 3)
 
 

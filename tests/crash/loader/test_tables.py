@@ -7,26 +7,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import skidway
-from skidway.kafka.client import Client
-from skidway.kafka.columns import Origins
-from skidway.schemas.client import RegistryClient
-from skidway.schemas.codec import Codec
-from skidway.schemas.wire import add_prefix
 from tests.crash.loader.conftest import (
-    AGENT,
-    LENGTH,
-    START_MS,
     Cluster,
     Loading,
     SharedSpark,
     identities,
     lines,
+    spark_rows,
 )
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
@@ -75,19 +66,7 @@ version before."""
 def send(cluster: Cluster, topic: str, number: int) -> None:
     """Registers version `number` of the schema, and sends one line with the row of this version."""
     schema, row = VERSIONS[number]
-    codec = Codec(json.dumps(schema))
-    schema_id = RegistryClient(cluster.registry).register(f"{topic}-value", json.dumps(schema))
-    columns = [
-        pa.array([{"line": f"line {number}", **row}[field.name]], field.type)
-        for field in codec.arrow_schema
-    ]
-    values = add_prefix(
-        schema_id, codec.encode(pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema))
-    )
-    one = np.ones(1, np.int64)
-    origins = Origins(one * AGENT, one, one * number * LENGTH, one * LENGTH)
-    with Client(cluster.broker) as client:
-        cluster.publish(client, topic, 0, values, origins, np.full(1, START_MS, np.int64))
+    cluster.send_version(topic, number, schema, {"line": f"line {number}", **row})
 
 
 def test_rows_of_all_versions_are_read_together(
@@ -131,12 +110,6 @@ def test_a_table_has_the_rows_of_the_manifests(loading: Loading, tmp_path: Path)
     for each in list(folder.rglob(f"hour={hours[1]:02}")):
         each.rename(tmp_path / "away")  # a query that reads these files fails
     assert 0 < one.count() < whole
-
-
-def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
-    session = loading.spark._session
-    rows = session.read.parquet(str(folder)).orderBy("_kafka_offset").collect()
-    return [row.asDict(recursive=True) for row in rows]
 
 
 def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import pytest
 import skidway
 from skidway.errors import SkidwayError
 from skidway.loader import table
-from skidway.loader.state import layout
 from skidway.loader.store import Store
 from skidway.loader.table import files_of
 from support.loading import TOPIC
@@ -75,8 +74,3 @@ def test_a_topic_without_loads_is_named(loading: MemoryLoading) -> None:
     misspelt."""
     with pytest.raises(SkidwayError, match="no load of the topic others"):
         files_of(loading.store, "others")
-
-
-def test_files_of_the_columns_are_no_rows(loading: MemoryLoading) -> None:
-    """The file with the columns is not among the files of rows."""
-    assert layout.columns(TOPIC) not in files_of(loading.store, TOPIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -47,6 +48,17 @@ def loading() -> MemoryLoading:
         made.write(20)
         made.run()
     return made
+
+
+def once(action: Callable[[], object]) -> Callable[[], None]:
+    """Does the action at the first call, and nothing at later calls."""
+    left = [action]
+
+    def act() -> None:
+        if left:
+            left.pop()()
+
+    return act
 
 
 def lines(loading: MemoryLoading) -> list[object]:
@@ -108,15 +120,12 @@ def test_a_compaction_limits_the_rows_of_a_load(loading: MemoryLoading) -> None:
 def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
     """If a load commits while files are rewritten, the compaction begins again with the files that
     the output has then."""
-    calls = []
 
     def load() -> None:
-        if not calls:
-            calls.append(1)
-            loading.write(7)
-            loading.run()
+        loading.write(7)
+        loading.run()
 
-    done = loading.compact(load)
+    done = loading.compact(once(load))
     assert (done.loads, done.files_before, done.rows) == ([5], 4, 67)
     assert lines(loading) == [f"line {at}" for at in range(67)]
 
@@ -283,15 +292,12 @@ def test_a_loser_of_a_race_may_be_behind_the_winner(loading: MemoryLoading) -> N
     """If the winner of a race has loaded beyond the watermarks with which the loser began, the
     loser ends well."""
     loading.write(10)
-    calls = []
 
     def load() -> None:
-        if not calls:
-            calls.append(1)
-            loading.write(10)
-            loading.run()
+        loading.write(10)
+        loading.run()
 
-    outcome = loading.run_beside(load)
+    outcome = loading.run_beside(once(load))
     assert outcome.problems == []
     assert lines(loading) == [f"line {at}" for at in range(80)]
 
@@ -300,13 +306,6 @@ def test_another_load_during_the_conversion(loading: MemoryLoading) -> None:
     """If another load commits while files get new columns, the run begins again with all files."""
     loading.versions.append(CHOICE)
     loading.write(5)
-    calls = []
-
-    def load() -> None:
-        if not calls:
-            calls.append(1)
-            loading.run()
-
-    outcome = loading.run_beside(load)
+    outcome = loading.run_beside(once(loading.run))
     assert outcome.problems == []
     assert lines(loading) == [{"member0": f"line {at}", "member1": None} for at in range(65)]
