@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from skidway import log
-from skidway.cli.moments import parse_moment
+from skidway import log, service
+from skidway.cli.moments import parse_duration, parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import Progress, print_json, print_rows
 from skidway.clock import SystemClock
-from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
 from skidway.loader.settings import LoaderSettings
+from skidway.service import Shutdown
 from skidway.settings import peek
 from skidway.telemetry import Health, TelemetryServer
 
@@ -49,6 +51,10 @@ def register(subparsers: Any) -> None:
         add_config_options(each, LoaderSettings)
         add_json_option(each)
         each.set_defaults(run=action)
+        if verb == "run":
+            each.add_argument(
+                "--every", metavar="TIME", help="go on, and begin a run every 60s, 5m, ...; no end"
+            )
         if verb == "compact":
             each.add_argument("--since", metavar="TIME", help="hours from 2026-01-31T10:00:00Z, 7d")
             each.add_argument(
@@ -65,6 +71,8 @@ def _run(args: argparse.Namespace) -> int:
     from skidway.loader.runs.run import load
     from skidway.loader.runs.textfile import Recorded
 
+    if args.every is not None:
+        return _run_every(args)
     try:
         settings = _settings(args)
     except ConfigurationRefused:
@@ -73,7 +81,7 @@ def _run(args: argparse.Namespace) -> int:
             raise
     interrupt = _Interrupt()
     with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
-        telemetry = _telemetry(settings)
+        telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
         try:
             report = load(
                 settings,
@@ -90,10 +98,30 @@ def _run(args: argparse.Namespace) -> int:
     else:
         rows = [{**each, "loads": each["loads"] or None} for each in document["topics"]]
         print_rows(rows, ("topic", "loads", "rows", "rejects", "repeats", "files"), as_json=False)
-    for outcome in document["topics"]:
-        for sentence in (*outcome["problems"], *outcome["waiting"], *outcome["notes"]):
-            sys.stderr.write(f"skidway load: {sentence}\n")
+    for sentence in report.sentences():
+        sys.stderr.write(f"skidway load: {sentence}\n")
     return report.exit_code
+
+
+def _run_every(args: argparse.Namespace) -> int:
+    from skidway.loader.runs.resident import LEAST_EVERY_S, ResidentLoader
+
+    every_s = parse_duration(args.every, "--every")
+    if every_s < LEAST_EVERY_S or args.json:
+        raise UsageError("--every takes at least 1s, and prints no --json.")
+    settings = _settings(args)
+
+    def body(shutdown: Shutdown) -> int:
+        loader = ResidentLoader(settings, every_s, SystemClock(), shutdown)
+        telemetry = _telemetry(settings, loader.health)
+        try:
+            loader.run()
+        finally:
+            if telemetry is not None:
+                telemetry.stop()
+        return 0
+
+    return service.run(PROGRAM, body, level=args.log_level)
 
 
 def _plan(args: argparse.Namespace) -> int:
@@ -185,12 +213,12 @@ def _progress(topic: str, unit: str, *, quiet: bool) -> Any:
     return show
 
 
-def _telemetry(settings: LoaderSettings) -> TelemetryServer | None:
-    """Serves metrics while the run lasts. If another run uses the port, this run goes on without
+def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> TelemetryServer | None:
+    """Serves metrics while the program runs. If another run uses the port, goes on without
     metrics."""
     if settings.metrics_listener is None:
         return None
-    server = TelemetryServer(settings.metrics_listener, lambda: Health(True, {"loading": True}))
+    server = TelemetryServer(settings.metrics_listener, health)
     try:
         server.start()
     except SkidwayError as error:

@@ -14,6 +14,7 @@
     parts             what all topics of a run share
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
+    resident          `load run --every`: run after run on one Spark
     status            what is loaded, and what a run would load
     textfile          the result of the last run, for Prometheus
 

@@ -71,6 +71,16 @@ class Report:
         """0 if no topic has a problem; else the exit status of the gravest problem."""
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
+    def sentences(self) -> list[str]:
+        """Problems, waiting records and notes of all topics, for people."""
+        return [
+            sentence
+            for each in self.outcomes
+            for sentence in (
+                *map(str, each.problems), *(stop.sentence for stop in each.waiting), *each.notes,
+            )
+        ]  # fmt: skip
+
     def document(self) -> dict[str, Any]:
         """The document for `--json`."""
         rows = sum(each.rows for each in self.outcomes)

@@ -36,12 +36,22 @@ def load(
 ) -> Report:
     """Loads the topics that the settings choose. Raises the errors that stop the whole run: an
     unreachable broker, a refused output."""
+    with SparkRunner(settings, interrupted) as spark:
+        return load_on(settings, spark, progress=progress, pause=pause, clock=clock)
+
+
+def load_on(
+    settings: LoaderSettings,
+    spark: SparkRunner,
+    *,
+    progress: Callable[[str], Progress] = lambda _topic: lambda _done, _total: None,
+    pause: Callable[[float], object] = time.sleep,
+    clock: Clock | None = None,
+) -> Report:
+    """The same as `load`, on a Spark that may serve several runs."""
     store = open_store(settings.output)
-    with (
-        Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
-        SparkRunner(settings, interrupted) as spark,
-    ):
-        begin = time.monotonic()
+    with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
+        begin, started_s = time.monotonic(), spark.started_s
         session = look(settings, client)
         parts = Parts(
             settings=session.settings,
@@ -57,7 +67,7 @@ def load(
             audit_topics=session.audit_topics,
         )
         outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
-        return Report(outcomes, time.monotonic() - begin - spark.started_s)
+        return Report(outcomes, time.monotonic() - begin - (spark.started_s - started_s))
 
 
 def load_all(

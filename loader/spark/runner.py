@@ -1,38 +1,34 @@
-"""Spark: one session per run, one task per slice (an offset range of one partition), or per group
-of files that are rewritten.
+"""Runs tasks on Spark: one task per slice (an offset range of one partition), or per group of files
+that are rewritten.
 
-The loader starts the driver's JVM itself, with the Java that `skidway.java` finds, so that the
-JVM's output goes to a file and not to the terminal. Tasks are Python functions on Spark's workers
-(mapInArrow). An error that a task raises is found in Spark's text and raised again here.
+Tasks are Python functions on Spark's workers (mapInArrow). An error that a task raises is found in
+Spark's text and raised again here. If Spark has died, the next work starts it again.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import pyarrow as pa
-
-from skidway import java, log
+from skidway import log
 from skidway.errors import SkidwayError
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
-from skidway.loader.spark.failures import failure, sentence_in
-from skidway.loader.spark.properties import properties, workers_python
+from skidway.loader.spark import session
+from skidway.loader.spark.failures import failure
 from skidway.loader.spark.scratch import Scratch
 from skidway.loader.spark.task import RESULT_SCHEMA, run_slice, task
 from skidway.loader.spark.task import Work as TaskWork
 
 POLL_S: Final = 0.1
+DIED: Final = "Spark's Java process ended while it ran tasks; nothing of the load is committed"
 INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
 
 Progress = Callable[[int, int], None]
@@ -46,7 +42,8 @@ class Interrupted(SkidwayError):
 
 
 class SparkRunner:
-    """Runs tasks. Starts Spark with the first task, so that a run without tasks starts no JVM."""
+    """Runs tasks. Owns the Spark session, which starts with the first task, so that a run without
+    tasks starts no JVM."""
 
     def __init__(self, settings: LoaderSettings, interrupted: Callable[[], bool]) -> None:
         self._settings = settings
@@ -54,7 +51,7 @@ class SparkRunner:
         self._session: Any = None
         self._scratch: Scratch | None = None
         self.started_s = 0.0
-        """How long Spark took to start, in seconds."""
+        """How long Spark took to start, in seconds; the sum if it was started several times."""
 
     def __enter__(self) -> SparkRunner:
         return self
@@ -65,12 +62,7 @@ class SparkRunner:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._session is not None:
-            gateway = self._session.sparkContext._gateway
-            self._session.stop()
-            _end(gateway)
-        if self._scratch is not None:
-            self._scratch.close()
+        self._stop()
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
         """Runs one task per slice; returns the results in no particular order. Raises what a task
@@ -84,17 +76,24 @@ class SparkRunner:
             return []
         if self._interrupted():
             raise Interrupted(INTERRUPTED)
-        context = self._context()
-        shared = context.broadcast(list(work))
-        frame = self._session.range(0, len(work), 1, len(work))
-        try:
-            rows = self._collect(frame.mapInArrow(task(shared), RESULT_SCHEMA), len(work), progress)
-        finally:
-            shared.destroy()
+        with self._living() as spark:
+            try:
+                rows = self._rows(spark, list(work), progress)
+            except session.unanswered() as error:
+                raise failure(error) from error
         return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks made it
 
+    def _rows(self, spark: Any, work: list[TaskWork], progress: Progress) -> Any:
+        shared = spark.sparkContext.broadcast(work)
+        try:
+            frame = spark.range(0, len(work), 1, len(work)).mapInArrow(task(shared), RESULT_SCHEMA)
+            return self._collect(frame, len(work), progress)
+        finally:
+            if session.is_alive(spark):
+                shared.destroy()
+
     def _collect(self, frame: Any, total: int, progress: Progress) -> Any:
-        context = self._context()
+        context = self._session.sparkContext
         with ThreadPoolExecutor(1) as thread:
             future = thread.submit(frame.collect)
             while not wait([future], POLL_S).done:
@@ -109,73 +108,41 @@ class SparkRunner:
                     raise Interrupted(INTERRUPTED) from None
                 raise failure(error) from error
 
-    def _context(self) -> Any:
+    @contextmanager
+    def _living(self) -> Iterator[Any]:
+        """The Spark session. Starts Spark if it does not run. If Spark dies meanwhile, raises
+        SkidwayError, and forgets the session."""
+        if self._session is not None and not session.is_alive(self._session):
+            self._stop()
         if self._session is None:
-            begin = time.monotonic()
-            self._scratch = Scratch()
-            self._session = start(self._settings, self._scratch.path)
-            _warm(self._session)
-            self.started_s = time.monotonic() - begin
-            _log.info(
-                "spark_started",
-                master=self._settings.spark_master,
-                seconds=round(self.started_s, 1),
-            )
-        return self._session.sparkContext
+            self._start()
+        try:
+            yield self._session
+        except SkidwayError as error:
+            if isinstance(error, Interrupted) or session.is_alive(self._session):
+                raise
+            self._stop()
+            raise SkidwayError(DIED) from error
 
+    def _start(self) -> None:
+        begin = time.monotonic()
+        self._scratch = Scratch()
+        self._session = session.start(self._settings, self._scratch.path)
+        session.warm(self._session)
+        took_s = time.monotonic() - begin
+        self.started_s += took_s
+        _log.info("spark_started", master=self._settings.spark_master, seconds=round(took_s, 1))
 
-def start(settings: LoaderSettings, folder: Path) -> Any:
-    """Starts a JVM and a Spark session in it. Raises SkidwayError if the JVM or the session does
-    not start."""
-    os.environ.update(java.environment(java.find()))
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYSPARK_PYTHON"] = workers_python(settings)
-    from py4j.protocol import Py4JError
-    from pyspark import SparkConf, SparkContext
-    from pyspark.errors import PySparkException
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
-
-    conf = SparkConf()
-    conf.setAll(list(properties(settings, folder).items()))
-    output = folder / "spark.out"
-    try:
-        with open(output, "ab") as stream:
-            gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})  # type: ignore[no-untyped-call]
-    except PySparkException as error:
-        raise SkidwayError(f"Spark's Java process did not start: {_told(output)}") from error
-    try:
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
-    except (Py4JError, PySparkException) as error:
-        _end(gateway)
-        raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
-
-
-def _warm(session: Any) -> None:
-    """Makes every core start its Python worker and import the loader's modules, so that no load
-    spends time on this."""
-    cores = session.sparkContext.defaultParallelism
-
-    def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import skidway.loader.spark.task  # noqa: F401 - for the import itself
-
-        yield from numbers
-
-    session.range(0, cores, 1, cores).mapInArrow(idle, "id long").collect()
+    def _stop(self) -> None:
+        if self._session is not None:
+            session.stop(self._session)
+            self._session = None
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
 
 
 def _done(context: Any) -> int:
     tracker = context.statusTracker()
     infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     return sum(info.numCompletedTasks for info in infos if info is not None)
-
-
-def _end(gateway: Any) -> None:
-    """Ends the JVM and waits for it."""
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait()
-
-
-def _told(path: Path) -> str:
-    return sentence_in(path.read_text(errors="replace")) or "it said nothing"

@@ -1,4 +1,5 @@
-"""Parses times that people write: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d."""
+"""Parses times and durations that people write: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h,
+7d."""
 
 from __future__ import annotations
 
@@ -21,10 +22,9 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
 def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
     """The time in ms since 1970, negative before 1970. A text without a time zone is UTC. Raises
     UsageError, which names the option."""
-    number, unit = text[:-1], text[-1:]
     try:
-        if number.isdigit() and unit in _UNITS:
-            ago = timedelta(**{_UNITS[unit]: int(number)})
+        ago = _span(text)
+        if ago is not None:
             return now_ms - ago // timedelta(milliseconds=1)
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
@@ -36,6 +36,17 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
+def parse_duration(text: str, option: str) -> float:
+    """A duration in seconds: 30s, 5m, 2h, 1d. Raises UsageError, which names the option."""
+    try:
+        span = _span(text)
+    except (ValueError, OverflowError):
+        span = None
+    if span is None:
+        raise UsageError(f"{option} {text!r} is not a duration like 30s, 5m or 2h.")
+    return span.total_seconds()
+
+
 def shown(time_ms: int) -> str:
     """A time as RFC 3339 with milliseconds, in UTC. A time outside the calendar's range is shown
     as its plain number.
@@ -45,3 +56,12 @@ def shown(time_ms: int) -> str:
     except OverflowError:
         return str(time_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _span(text: str) -> timedelta | None:
+    """What `90m` means; None if the text is no such duration. Raises OverflowError, and ValueError
+    if there are more digits than Python reads."""
+    number, unit = text[:-1], text[-1:]
+    if not number.isdigit() or unit not in _UNITS:
+        return None
+    return timedelta(**{_UNITS[unit]: int(number)})

@@ -32,7 +32,8 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.spark.runner import SparkRunner, start
+from skidway.loader.spark.runner import SparkRunner
+from skidway.loader.spark.session import start
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
@@ -175,11 +176,10 @@ class SharedSpark:
         shared = self
 
         class Staying(SparkRunner):
-            def _context(self) -> Any:
+            def _start(self) -> None:
                 if shared._session is None:
                     shared._session = start(settings, shared._folder)
                 self._session = shared._session
-                return super()._context()
 
             def __exit__(self, *_error: object) -> None:
                 self._session = None

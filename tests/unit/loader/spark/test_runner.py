@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Semaphore
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
+from skidway.errors import SkidwayError
 from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark import session
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 
 
@@ -36,3 +41,73 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
     with pytest.raises(Interrupted):
         runner._collect(SimpleNamespace(collect=collect), 1, lambda _done, _total: None)
+
+
+class Dying:
+    """Takes the place of Spark's session: it lives until it is told to die."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.started = self.stopped = 0
+        self.alive = False
+        for name in ("start", "warm", "is_alive", "stop"):
+            monkeypatch.setattr(session, name, getattr(self, name))
+
+    def start(self, *_args: object) -> Any:
+        self.started += 1
+        self.alive = True
+        return SimpleNamespace(sparkContext=None)
+
+    def warm(self, _session: object) -> None: ...
+
+    def is_alive(self, _session: object) -> bool:
+        return self.alive
+
+    def stop(self, _session: object) -> None:
+        self.stopped += 1
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> Dying:
+    return Dying(monkeypatch)
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRunner]:
+    """A runner whose work is a function that is called."""
+    with SparkRunner(settings(), lambda: False) as made:
+        monkeypatch.setattr(made, "_rows", lambda _session, work, _progress: work[0](0))
+        yield made
+
+
+def told(_done: int, _total: int) -> None: ...
+
+
+def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying) -> None:
+    """If Spark died between two runs of work, the second one starts it again."""
+    for _ in range(2):
+        assert runner.run_work([lambda _attempt: []], told) == []
+    assert (spark.started, spark.stopped) == (1, 0)
+    spark.alive = False
+    assert runner.run_work([lambda _attempt: []], told) == []
+    assert (spark.started, spark.stopped) == (2, 1)
+
+
+def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying) -> None:
+    """If Spark dies while it runs tasks, the work fails with a sentence that says so, and the next
+    work starts Spark again. A task that fails in a living Spark fails with its own sentence."""
+
+    def dies(_attempt: int) -> Any:
+        spark.alive = False
+        raise Py4JError("Connection refused")
+
+    with pytest.raises(SkidwayError, match="Java process ended"):
+        runner.run_work([dies], told)
+    assert runner.run_work([lambda _attempt: []], told) == []
+    assert (spark.started, spark.stopped) == (2, 1)
+
+    def fails(_attempt: int) -> Any:
+        raise SkidwayError("the disk is full")
+
+    with pytest.raises(SkidwayError, match="the disk is full"):
+        runner.run_work([fails], told)
+    assert spark.started == 2

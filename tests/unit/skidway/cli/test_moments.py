@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.cli.moments import parse_moment, parse_since, shown
+from skidway.cli.moments import parse_duration, parse_moment, parse_since, shown
 from skidway.errors import UsageError
 
 
@@ -50,3 +50,12 @@ def test_a_moment_is_shown_in_utc() -> None:
     """A moment is shown in UTC with milliseconds, and as a bare number if no calendar holds it."""
     assert shown(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
     assert shown(1 << 62) == str(1 << 62)
+
+
+def test_durations() -> None:
+    """A duration is a number with its unit; anything else ends in a usage error that names the
+    option."""
+    assert [parse_duration(text, "--every") for text in ("30s", "5m", "2h")] == [30, 300, 7200]
+    for text in ("", "60", "2026-01-31", "-5s", "9" * 5000 + "s"):
+        with pytest.raises(UsageError, match="--every"):
+            parse_duration(text, "--every")

@@ -1,0 +1,78 @@
+"""`load run --every`: run after run in one process, on one Spark session.
+
+A small load costs far less when Spark already runs. A run that fails is logged, and the next run
+begins at its time; so a broker that restarts ends nothing. If Spark dies, the next run starts it
+again. After SIGTERM, the process ends with the step at hand; a load that is not committed by then
+is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from skidway import log, systemd
+from skidway.clock import Clock
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.loader.runs.outcome import Report
+from skidway.loader.runs.run import load_on
+from skidway.loader.runs.textfile import Recorded
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark.runner import Interrupted, SparkRunner
+from skidway.service import Shutdown
+from skidway.telemetry import Health
+
+LEAST_EVERY_S: Final = 1.0
+
+_log = log.get(__name__)
+
+
+class ResidentLoader:
+    """Owns the Spark session, and the schedule. load: makes one run on this Spark."""
+
+    def __init__(
+        self,
+        settings: LoaderSettings,
+        every_s: float,
+        clock: Clock,
+        shutdown: Shutdown,
+        load: Callable[[LoaderSettings, SparkRunner], Report] = load_on,
+    ) -> None:
+        self._settings, self._every_s = settings, every_s
+        self._clock, self._shutdown, self._load = clock, shutdown, load
+        self._runs, self._problem = 0, ""
+
+    def run(self) -> None:
+        """Makes runs until the program is to end. A run begins `every_s` after the run before it
+        began, or as soon as that run has ended. Raises ConfigurationRefused."""
+        with (
+            suppress(Interrupted),
+            SparkRunner(self._settings, lambda: self._shutdown.requested) as spark,
+        ):
+            while not self._shutdown.requested:
+                begin = self._clock.monotonic()
+                self._one(spark)
+                left_s = begin + self._every_s - self._clock.monotonic()
+                self._shutdown.wait(max(0.0, left_s))
+
+    def health(self) -> Health:
+        """Whether the last run ended well, and how many runs have ended."""
+        return Health(not self._problem, {"runs": self._runs, "problem": self._problem or None})
+
+    def _one(self, spark: SparkRunner) -> None:
+        try:
+            with Recorded(self._settings.metrics_textfile, self._clock) as recorded:
+                report = self._load(self._settings, spark)
+                recorded.ended(report)
+            sentences = report.sentences()
+            problems = [str(x) for each in report.outcomes for x in each.problems]
+        except (Interrupted, ConfigurationRefused):
+            raise
+        except SkidwayError as error:
+            sentences = problems = [str(error)]
+        self._runs += 1
+        self._problem = problems[0] if problems else ""
+        for sentence in sentences:
+            _log.warning("run_told", sentence=sentence)
+        systemd.ready(self._problem or "loads")

@@ -1,0 +1,124 @@
+"""Spark itself: the driver's JVM, and the session in it.
+
+The loader starts the JVM itself, with the Java that `skidway.java` finds, so that the JVM's output
+goes to a file and not to the terminal. A process may start Spark again after the JVM has died.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skidway import java
+from skidway.errors import SkidwayError
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark.failures import sentence_in
+from skidway.loader.spark.properties import properties, workers_python
+
+JVM_ENDS_WITHIN_S: Final = 30.0
+"""The JVM ends when its standard input is closed. After this time, it is killed."""
+
+
+def start(settings: LoaderSettings, folder: Path) -> Any:
+    """Starts a JVM and a Spark session in it. Raises SkidwayError if the JVM or the session does
+    not start."""
+    os.environ.update(java.environment(java.find()))
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = workers_python(settings)
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    conf = SparkConf()
+    conf.setAll(list(properties(settings, folder).items()))
+    output = folder / "spark.out"
+    try:
+        with open(output, "ab") as stream:
+            gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})  # type: ignore[no-untyped-call]
+    except PySparkException as error:
+        raise SkidwayError(f"Spark's Java process did not start: {_told(output)}") from error
+    try:
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (Py4JError, PySparkException) as error:
+        _end(gateway)
+        raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
+
+
+def warm(session: Any) -> None:
+    """Makes every core start its Python worker and import the loader's modules, so that no load
+    spends time on this."""
+    cores = session.sparkContext.defaultParallelism
+
+    def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import skidway.loader.spark.task  # noqa: F401 - for the import itself
+
+        yield from numbers
+
+    session.range(0, cores, 1, cores).mapInArrow(idle, "id long").collect()
+
+
+def is_alive(session: Any) -> bool:
+    """Whether the session can run tasks: its JVM lives, and nobody has stopped its context."""
+    context = session.sparkContext
+    if context._gateway.proc.poll() is not None:
+        return False
+    try:
+        return not context._jsc.sc().isStopped()
+    except unanswered():
+        return False
+
+
+def stop(session: Any) -> None:
+    """Stops the session, dead or alive, and ends its JVM. Afterwards `start` may be called
+    again."""
+    gateway = session.sparkContext._gateway
+    for _ in range(2):  # after a dead JVM ended the first call, the second one does what is left
+        with warnings.catch_warnings(action="ignore"), suppress(*unanswered()):
+            session.stop()
+    _end(gateway)
+    _forget()
+
+
+def unanswered() -> tuple[type[Exception], ...]:
+    """The errors of a JVM that is dead, or that cannot do what it was asked for."""
+    from py4j.protocol import Py4JError
+
+    return Py4JError, OSError
+
+
+def _end(gateway: Any) -> None:
+    """Ends the JVM and waits for it."""
+    gateway.shutdown()
+    with suppress(OSError):
+        gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(JVM_ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+
+
+def _forget() -> None:
+    """Makes pyspark forget the JVM. pyspark keeps one JVM for as long as the Python process lives,
+    and has no public way to take another one after it died."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.context import SQLContext
+
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+
+
+def _told(path: Path) -> str:
+    return sentence_in(path.read_text(errors="replace")) or "it said nothing"

@@ -1,0 +1,123 @@
+"""Run after run in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.loader.runs.outcome import Report, TopicOutcome
+from skidway.loader.runs.resident import ResidentLoader
+from skidway.loader.runs.textfile import LastRun
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.spark.runner import Interrupted
+from skidway.service import Shutdown
+from support.clock import ManualClock
+
+EVERY_S = 60.0
+
+
+class Waiting(Shutdown):
+    """A request to end that lets a manual clock run while somebody waits. It comes after `rounds`
+    waits."""
+
+    def __init__(self, clock: ManualClock, rounds: int) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self._clock, self._rounds = clock, rounds
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        self.waits.append(timeout_s or 0.0)
+        self._clock.advance(timeout_s or 0.0)
+        if len(self.waits) == self._rounds:
+            self.request()
+        return self.requested
+
+
+class Resident:
+    """A resident loader whose runs are functions of the test."""
+
+    def __init__(self, textfile: Path, *runs: Callable[[], Report]) -> None:
+        self.clock = ManualClock()
+        self.shutdown = Waiting(self.clock, len(runs))
+        self.health: list[bool] = []
+        settings = LoaderSettings(
+            bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"],
+            output="/out", metrics_textfile=textfile,
+        )  # fmt: skip
+        left = iter(runs)
+
+        def load(_settings: LoaderSettings, _spark: Any) -> Report:
+            self.health.append(self.loader.health().ok)
+            return next(left)()
+
+        self.loader = ResidentLoader(settings, EVERY_S, self.clock, self.shutdown, load)
+
+
+@pytest.fixture
+def textfile(tmp_path: Path) -> Path:
+    return tmp_path / "load.prom"
+
+
+def fails(error: Exception) -> Callable[[], Report]:
+    def run() -> Report:
+        raise error
+
+    return run
+
+
+def test_runs_begin_at_equal_distances(textfile: Path) -> None:
+    """A run begins `--every` after the one before began; after a run that took longer, the next one
+    begins at once."""
+
+    def takes(seconds: float) -> Callable[[], Report]:
+        def run() -> Report:
+            resident.clock.advance(seconds)
+            return Report()
+
+        return run
+
+    resident = Resident(textfile, takes(10), takes(90), takes(0))
+    resident.loader.run()
+    assert resident.shutdown.waits == [50.0, 0.0, 60.0]
+
+
+def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
+    """If a run fails as a whole, or one of its topics does, the health says so until a run ends
+    well, and the next run begins at its time."""
+    broken = Report([TopicOutcome("logs", problems=[Unreachable("the registry is away")])])
+    resident = Resident(textfile, fails(Unreachable("nobody answers")), lambda: broken, Report)
+    resident.loader.run()
+    assert resident.health == [True, False, False]
+    assert resident.loader.health().detail == {"runs": 3, "problem": None}
+    assert resident.shutdown.waits == [EVERY_S] * 3
+
+
+def test_each_run_leaves_its_outcome(textfile: Path) -> None:
+    """After each run the textfile has its exit status, so that an alert on the age of the last
+    success works as for a timer."""
+    resident = Resident(textfile, Report, fails(Unreachable("nobody answers")))
+    begin = resident.clock.time_ms() / 1000
+    resident.loader.run()
+    found = LastRun.read(textfile)
+    assert (found.success, found.start, found.status) == (
+        begin, begin + EVERY_S, Unreachable.exit_code,
+    )  # fmt: skip
+
+
+def test_a_refused_configuration_ends_the_program(textfile: Path) -> None:
+    """If the configuration is refused, the program ends with that error, because no later run would
+    succeed."""
+    resident = Resident(textfile, fails(ConfigurationRefused("output: no")), Report)
+    with pytest.raises(ConfigurationRefused):
+        resident.loader.run()
+
+
+def test_a_program_that_is_told_to_end_in_a_run_ends_well(textfile: Path) -> None:
+    """A run that the end of the program interrupts is no failure."""
+    resident = Resident(textfile, fails(Interrupted("asked to end")), Report)
+    resident.loader.run()
+    assert resident.shutdown.waits == []
