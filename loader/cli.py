@@ -1,4 +1,4 @@
-"""`skidway load run|plan|compact|status|validate`."""
+"""`skidway load run|plan|compact|status|history|validate`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ RUN = "load every topic up to its watermark now, and end"
 PLAN = "show what `run` would load; changes nothing"
 COMPACT = "put the small files of each hour together; readers of manifests switch at once"
 STATUS = "show what is loaded, by topic and partition"
+HISTORY = "show what each of the newest loads committed"
 VALIDATE = "check the configuration"
 
 SLICES = "slices"
@@ -45,6 +46,7 @@ def register(subparsers: Any) -> None:
         ("plan", PLAN, _plan),
         ("compact", COMPACT, _compact),
         ("status", STATUS, _status),
+        ("history", HISTORY, _history),
         ("validate", VALIDATE, _validate),
     ):
         each = verbs.add_parser(verb, help=text, description=text)
@@ -54,6 +56,10 @@ def register(subparsers: Any) -> None:
         if verb == "run":
             each.add_argument(
                 "--every", metavar="TIME", help="go on, and begin a run every 60s, 5m, ...; no end"
+            )
+        if verb == "history":
+            each.add_argument(
+                "--last", type=int, default=20, metavar="N", help="loads of a topic (default: 20)"
             )
         if verb == "compact":
             each.add_argument("--since", metavar="TIME", help="hours from 2026-01-31T10:00:00Z, 7d")
@@ -171,6 +177,15 @@ def _status(args: argparse.Namespace) -> int:
     rows = status(_settings(args))
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
     print_rows(rows, columns, as_json=args.json)
+    return 0
+
+
+def _history(args: argparse.Namespace) -> int:
+    from skidway.loader.runs.history import COLUMNS, history
+
+    if args.last < 1:
+        raise UsageError("--last is at least 1.")
+    print_rows(history(_settings(args), args.last), COLUMNS, as_json=args.json)
     return 0
 
 

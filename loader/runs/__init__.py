@@ -16,6 +16,7 @@
     group_offsets     commits the offsets up to which topics are loaded
     resident          `load run --every`: run after run on one Spark
     status            what is loaded, and what a run would load
+    history           what each load committed
     textfile          the result of the last run, for Prometheus
 
 `TopicRun` holds the progress of its topic. If another loader commits the same load number first,

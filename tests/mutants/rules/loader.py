@@ -149,6 +149,27 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a run that fails ends the resident loader",
+        "loader/runs/resident.py",
+        "        except SkidwayError as error:\n",
+        "        except NotImplementedError as error:\n",
+        ("tests/unit/loader/runs/test_resident.py::test_a_run_that_fails_ends_nothing",),
+    ),
+    Mutant(
+        "a refused configuration is tried again for ever",
+        "loader/runs/resident.py",
+        "        except (Interrupted, ConfigurationRefused):\n",
+        "        except Interrupted:\n",
+        ("tests/unit/loader/runs/test_resident.py::test_a_refused_configuration_ends_the_program",),
+    ),
+    Mutant(
+        "a Spark that has died is asked again",
+        "loader/spark/runner.py",
+        "        if self._session is not None and not session.is_alive(self._session):\n",
+        "        if False:\n",
+        ("tests/unit/loader/spark/test_runner.py::test_spark_is_started_again_after_it_died",),
+    ),
+    Mutant(
         "a file that was not rewritten is forgotten",
         "loader/runs/topic_rewrite.py",
         " if each.id in left and each.id != schema.id)\n",

@@ -1,0 +1,49 @@
+"""Lists the loads of an output: what each of them committed. Reads manifests, not the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from skidway.loader.planning.topics import choose
+from skidway.loader.settings import LoaderSettings
+from skidway.loader.state import commit, layout, operations
+from skidway.loader.state.manifest import ROWS, Manifest
+from skidway.loader.store import Store, open_store
+
+COLUMNS: Final = (
+    "topic", "load", "at", "offsets", "rows", "rejects", "files", "bytes", "replaced", "schema",
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def history(settings: LoaderSettings, last: int) -> list[Row]:
+    """The newest loads of each chosen topic, oldest first; at most `last` of each topic."""
+    store = open_store(settings.output)
+    chosen, _ = choose(settings.topics, store.names(layout.STATE))
+    return [row for topic in chosen for row in topic_history(store, topic, last)]
+
+
+def topic_history(store: Store, topic: str, last: int) -> list[Row]:
+    """The newest loads of one topic, oldest first."""
+    numbers: Sequence[int] = operations.run(commit.committed(topic), store)[-last:]
+    return [_row(operations.run(commit.read(topic, number), store)) for number in numbers]
+
+
+def _row(manifest: Manifest) -> Row:
+    files = [each for each in manifest.files if each.kind == ROWS]
+    at = datetime.fromtimestamp(manifest.created / 1000, UTC)
+    return {
+        "topic": manifest.topic,
+        "load": manifest.number,
+        "at": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        "offsets": sum(each.end - each.first for each in manifest.partitions),
+        "rows": manifest.rows(),
+        "rejects": manifest.rejects(),
+        "files": len(files),
+        "bytes": sum(each.length for each in files),
+        "replaced": len(manifest.removed),
+        "schema": manifest.schema.version if manifest.schema else None,
+    }
