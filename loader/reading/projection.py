@@ -102,7 +102,8 @@ def _step(writer: Record, avro: Field, field: pa.Field) -> Step:
         value = _default(avro, field)
         return lambda batch: (repeated(value, batch.num_rows), None)
     if field.nullable:
-        return lambda batch: (pa.nulls(batch.num_rows, field.type), None)
+        nothing = null_of(field.type)
+        return lambda batch: (repeated(nothing, batch.num_rows), None)
     raise NotProjectable(f"the writer's schema has no field {avro.name}, which has no default")
 
 

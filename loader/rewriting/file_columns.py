@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from skidway.loader.reading.columns import OWN_NAMES
+from skidway.schemas.codec.spreading import null_of, repeated
 
 
 def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
@@ -25,7 +26,7 @@ def filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = [
         table.column(each.name)
         if each.name in table.column_names
-        else pa.nulls(table.num_rows, each.type)
+        else repeated(null_of(each.type), table.num_rows)
         for each in schema
     ]
     return pa.table(columns, schema=schema)

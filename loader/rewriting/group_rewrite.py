@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 
 from skidway.audit.counts import checksum
 from skidway.errors import SkidwayError
-from skidway.loader.reading.columns import OWN_NAMES
 from skidway.loader.reading.projection import NotProjectable
 from skidway.loader.rewriting.file_columns import common, filled
 from skidway.loader.rewriting.groups import Group
@@ -29,7 +28,6 @@ from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import ROWS, DataFile
 from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
-from skidway.schemas.codec import Codec
 
 BUFFER_BYTES: Final = 64 << 20
 """Rows are collected up to this size before they are written as one row group."""
@@ -53,12 +51,11 @@ class RewriteJob:
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """The result of a task. made: the new file; None if the group stays as it is, because of
-    `kept`. carried: the columns that the file has beside those of a newer schema."""
+    `kept`."""
 
     group: Group
     made: DataFile | None
     kept: str = ""
-    carried: tuple[str, ...] = ()
 
 
 class GroupRewrite:
@@ -85,13 +82,14 @@ class GroupRewrite:
         first = next(tables)
         with new_file(self._store, first.schema, self._staged, job.compression) as writer:
             for table in chain([first], tables):
-                writer.write(table)
+                with _refusing(group.folder):
+                    writer.write(table)
             made = replace(writer.close(ROWS, path), schema_id=self._schema_id())
         files = [each.file for each in group.files]
         total = checksum.signed(sum(each.checksum for each in files))
         if (made.rows, made.checksum) != (sum(each.rows for each in files), total):
             raise FileRefused(f"the files of {group.folder} have other rows than were committed")
-        return Rewritten(group, made, carried=self._carried(first.schema))
+        return Rewritten(group, made)
 
     def _tables(self) -> Iterator[pa.Table]:
         """The rows of all files, in tables of about the size of a row group."""
@@ -138,19 +136,13 @@ class GroupRewrite:
         if job.reader is None:
             columns = self._common_columns()
             return lambda table: filled(table, columns)
-        text = None if file.schema_id is None else (job.texts or {}).get(file.schema_id)
-        if text is None:
+        text = (job.texts or {}).get(file.schema_id) if file.schema_id is not None else None
+        if file.schema_id is None or text is None:
             raise FileRefused(f"the registry does not have the schema of {file.file.path}")
         try:
-            return Rewriter(text, job.reader).rewritten
+            return Rewriter(text, file.schema_id, job.reader).rewritten
         except NotProjectable as error:
             raise FileRefused(f"{file.file.path}: {error}") from error
-
-    def _carried(self, columns: pa.Schema) -> tuple[str, ...]:
-        if self._job.reader is None:
-            return ()
-        known = {*Codec(self._job.reader).arrow_schema.names, *OWN_NAMES}
-        return tuple(name for name in columns.names if name not in known)
 
     def _common_columns(self) -> pa.Schema:
         schemas: list[pa.Schema] = []

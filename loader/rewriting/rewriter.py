@@ -4,22 +4,17 @@ A file has the columns of its schema in the types of `column_types`, and the loa
 The rewriter goes back to the codec's types, projects the rows as the loader projects decoded values
 (reading/projection.py), and goes forward again.
 
-Columns of fields that the newest schema lacks are carried: they keep their values, because a later
-version, or a reader who asks for them, may need them. Readers who take the columns of the newest
-schema do not see them. If a later version has a field with the name and the type of a carried
-column, the field takes the column's values. If only the name is the same (Spark does not tell upper
-from lower case), the column gets another name, because plain Spark would refuse the file: `user`
-becomes `user_1`.
+Columns of fields that the newest schema lacks keep their values, because a reader who asks for them
+may need them. Their names get the id of their schema: `user` of schema 7 becomes `user@7`. No field
+can have such a name, and two columns of that name have the same type. Readers who take the columns
+of the newest schema do not see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import chain, count
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skidway.errors import SkidwayError
 from skidway.loader.reading.column_types import (
@@ -34,6 +29,9 @@ from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
+CARRIED: Final = "@"
+"""Stands between a field's name and the id of its schema, in the name of a column that readers of
+the newest schema do not see."""
 _OWN: Final = stored_schema(OWN)
 
 
@@ -42,22 +40,22 @@ class RowsRefused(SkidwayError):
 
 
 class Rewriter:
-    """Rewrites tables of one older schema."""
+    """Rewrites tables of one older schema. old_id: the older schema's id."""
 
-    def __init__(self, old: str, new: str) -> None:
+    def __init__(self, old: str, old_id: int, new: str) -> None:
         self._projection = Projection(old, new)
         self._written = Codec(old).arrow_schema
         self._columns = column_schema(Codec(new).arrow_schema)
-        self._sources = _sources(old, new)
+        self._used = _used(old, new)
+        self._old_id = old_id
 
     def rewritten(self, table: pa.Table) -> pa.Table:
         """The same rows in the columns of the newest schema. Raises RowsRefused."""
         columns = self._projected(table)
-        fields = [x.with_type(y.type) for x, y in zip(self._columns, columns, strict=True)]
-        carried = self._carried(table.schema)
-        named = [table.schema.field(name).with_name(to) for name, to in carried.items()]
-        schema = pa.schema([*fields, *named, *_OWN])
-        columns += [table.column(name) for name in carried]
+        kept = [each for each in table.schema if each.name not in self._used | OWN_NAMES]
+        carried = [each.with_name(self._carried(each.name)) for each in kept]
+        schema = pa.schema([*self._columns, *carried, *_OWN])
+        columns += [table.column(each.name) for each in kept]
         columns += [table.select([each.name]).cast(pa.schema([each])).column(0) for each in _OWN]
         return pa.table(columns, schema=schema)
 
@@ -71,49 +69,18 @@ class Rewriter:
             count = int((~projected.fits).sum())
             raise RowsRefused(f"{count} of its rows do not fit the newest schema")
         pairs = zip(projected.columns, self._columns, strict=True)
-        return [self._taken_back(table, converted(x, field.type), field) for x, field in pairs]
+        return [converted(column, field.type) for column, field in pairs]
 
-    def _taken_back(
-        self, table: pa.Table, column: pa.Array, field: pa.Field
-    ) -> pa.Array | pa.ChunkedArray:
-        """The values of the field's carried column, if the file has one; `column` for rows without
-        a value."""
-        if not self._takes_back(table.schema, field):
-            return column
-        before = table.column(field.name)
-        return pc.if_else(before.is_valid(), before, column.cast(before.type))
-
-    def _takes_back(self, old: pa.Schema, field: pa.Field) -> bool:
-        if field.name in self._sources or field.name not in old.names:
-            return False
-        (stored,) = stored_schema(pa.schema([field]))
-        return bool(old.field(field.name).type == stored.type)
-
-    def _carried(self, old: pa.Schema) -> dict[str, str]:
-        """The columns of a file that no new column replaces: old name -> new name."""
-        replaced = {*self._sources.values(), *OWN_NAMES}
-        replaced |= {each.name for each in self._columns if self._takes_back(old, each)}
-        kept = [name for name in old.names if name not in replaced]
-        taken = {name.lower() for name in (*self._columns.names, *OWN_NAMES)}
-        found: dict[str, str] = {}
-        for name in sorted(kept, key=lambda each: each.lower() in taken):
-            found[name] = _free_name(name, taken)
-            taken.add(found[name].lower())
-        return found
+    def _carried(self, name: str) -> str:
+        return name if CARRIED in name else f"{name}{CARRIED}{self._old_id}"
 
 
-def _free_name(name: str, taken: Collection[str]) -> str:
-    """The name, with a number if it is taken. taken: names in lower case."""
-    names = chain([name], (f"{name}_{number}" for number in count(1)))
-    return next(each for each in names if each.lower() not in taken)
-
-
-def _sources(old: str, new: str) -> dict[str, str]:
-    """Which old field gives a new field its values, by the new field's name."""
+def _used(old: str, new: str) -> set[str]:
+    """The old fields whose values the new fields take, under the same name or another one."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     known = {each.name for each in written.fields}
-    matches = ((x.name, [y for y in (x.name, *x.aliases) if y in known]) for x in read.fields)
-    return {name: found[0] for name, found in matches if found}
+    matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)
+    return {names[0] for names in matches if names}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

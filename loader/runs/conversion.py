@@ -19,7 +19,6 @@ from skidway.loader.state import operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import Manifest, SchemaChoice
 from skidway.schemas.client import SCHEMA_UNKNOWN, Registered, RegistryClient, RegistryRefused
-from skidway.schemas.codec import Codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
     unlike = [
         each
         for each in followed
-        if each.id in texts and not _are_alike(each, texts[each.id], schema.schema)
+        if each.id in texts and not are_alike(texts[each.id], schema.schema)
     ]
     newer = [each for each in unlike if _is_newer(each, schema)]
     problems = [_rolled_back(newest.topic, each, schema) for each in newer]
@@ -55,15 +54,11 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
     return Conversion(rewrite if groups else None, problems, notes)
 
 
-def _are_alike(choice: SchemaChoice, text: str, schema: str) -> bool:
-    """Whether the schema's files may stay. A carried column may have another type than a new field
-    of its name."""
-    names = {each.lower() for each in Codec(schema).arrow_schema.names}
-    return names.isdisjoint(map(str.lower, choice.carried)) and are_alike(text, schema)
-
-
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
-    return choice.subject == schema.subject and choice.version > schema.version
+    """Whether somebody deleted the version of the files. In a subject that was made again, the
+    versions begin anew, and the ids go on."""
+    same_subject = choice.subject == schema.subject
+    return same_subject and choice.version > schema.version and choice.id > schema.id
 
 
 def _texts(registry: RegistryClient, choices: Iterable[SchemaChoice]) -> dict[int, str]:

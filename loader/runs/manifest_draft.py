@@ -125,9 +125,9 @@ def _followed(
 ) -> tuple[SchemaChoice, ...]:
     """The schemas that files follow after a load with this schema."""
     before = () if newest is None else newest.schemas
-    if not has_rows or choice.id in {each.id for each in before}:
+    if not has_rows:
         return before
-    return (*before, choice)
+    return (*(each for each in before if each.id != choice.id), choice)
 
 
 def _has_rows(result: SliceResult) -> bool:

@@ -110,7 +110,4 @@ def _followed(
         return newest.schemas
     removed = {file.file.path for each in done for file in each.group.files}
     left = {each.schema_id for path, each in rewrite.files.items() if path not in removed}
-    before = (each for each in newest.schemas if each.id in left and each.id != schema.id)
-    carried = {name for each in done for name in each.carried}
-    carried |= {name for each in newest.schemas if each.id == schema.id for name in each.carried}
-    return (*before, replace(schema, carried=tuple(sorted(carried))))
+    return (*(each for each in newest.schemas if each.id in left and each.id != schema.id), schema)

@@ -107,6 +107,7 @@ class TopicRun:
             manifest, results = attempt.run(planned, self._progress(self._topic.name))
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
+            self._tried.clear()  # the winner may have added files of another schema
             self._races += 1
             self.begin()
             self._topic = _not_behind(self._topic, self.newest)

@@ -14,9 +14,8 @@
       "files": [{"kind": "rows", "path": "dc1.hdfs-logs/dt=.../hour=.../part-7-0-1000.parquet",
                  "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
                  "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
-      "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12, "carried": []},
-      "schemas": [{"subject": "hdfs-logs-value", "version": 2, "id": 9, "carried": ["user"]},
-                  ... version 3 ...],
+      "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
+      "schemas": [{"subject": "hdfs-logs-value", "version": 2, "id": 9}, ... version 3 ...],
       "removed": ["dc1.hdfs-logs/dt=.../hour=.../part-3-0-700.parquet"],
       "columns": {"path": "dc1.hdfs-logs/_common_metadata", "staged": "..."},
       "schema_ids": {"12": 900},
@@ -32,8 +31,7 @@
 - `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
   record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
 - `schema` is the schema of the rows that this load adds; a file that follows another schema has its
-  `schema_id`. `schemas` are those that the files of the output follow after this load. `carried`
-  of such a schema names the fields of still older schemas whose values lie in some of its files.
+  `schema_id`. `schemas` are those that the files of the output follow after this load.
 - `removed` names files of earlier loads. The files of this load have the same records, and replace
   the removed files (loader/rewriting). The output consists of the files that a manifest adds and no
   later manifest removes (loader/state/live.py).
@@ -122,13 +120,11 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChoice:
-    """A registered schema that the columns of rows follow. carried: names of further columns that
-    some of its files have, because a rewriting kept the values of fields that the schema lacks."""
+    """The registered schema that the columns of the rows follow."""
 
     subject: str
     version: int
     id: int
-    carried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +205,14 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         "source": Source(**content["source"]),
         "partitions": tuple(_partition(each) for each in content["partitions"]),
         "files": tuple(DataFile(**each) for each in content["files"]),
-        "schema": _choice(schema) if schema else None,
-        "schemas": tuple(_choice(each) for each in content.get("schemas", ())),
+        "schema": SchemaChoice(**schema) if schema else None,
+        "schemas": tuple(SchemaChoice(**each) for each in content.get("schemas", ())),
         "columns": ColumnsFile(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
         "removed": tuple(content.get("removed", ())),
         "side": {table: tuple(paths) for table, paths in content["side"].items()},
     }
     return Manifest(**{**content, **changed})
-
-
-def _choice(content: dict[str, Any]) -> SchemaChoice:
-    return SchemaChoice(**{**content, "carried": tuple(content.get("carried", ()))})
 
 
 def _partition(content: dict[str, Any]) -> PartitionRange:

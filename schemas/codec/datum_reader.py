@@ -12,6 +12,7 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.codec import metrics
 from skidway.schemas.codec.arrow import arrow_schema
 from skidway.schemas.codec.codec import Codec, Decoded
+from skidway.schemas.codec.promotion import ROUNDED
 from skidway.schemas.codec.resolution import Unresolvable, resolution
 
 Schema = str | dict[str, Any] | list[Any]
@@ -47,6 +48,8 @@ class DatumReader:
         made, found = self._step(given if self._from_record else columns[0])
         unfit: dict[int, str] = {}
         for mask, reason in found:
+            if reason.endswith(ROUNDED):
+                continue  # Avro's rules allow it
             for index in np.flatnonzero(mask).tolist():
                 unfit.setdefault(index, f"field {reason}" if self._from_record else reason)
         every = range(len(self.arrow_schema))

@@ -3,7 +3,9 @@ and logical types.
 
 int -> long, float, double; long -> float, double; float -> double; string <-> bytes. A conversion
 between two logical types of one family (moments, times of day, decimals) keeps the value. In all
-other cases the bare number or bytes are taken and read as the reader's logical type.
+other cases the bare number or bytes are taken and read as the reader's logical type. Numbers that
+become floating-point numbers are rounded as in Java; `ROUNDED` names the rows whose number changed,
+because not every caller may change a value.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.schemas.avro_schema import AvroType, Fixed
@@ -33,6 +36,7 @@ PROMOTIONS: Final = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
+ROUNDED: Final = "has more digits than the floating-point number"
 _BARE: Final = {
     "int": pa.int32(),
     "long": pa.int64(),
@@ -115,7 +119,20 @@ def _promoted(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
         return safe, [(faults, "not UTF-8")]
     if types.is_binary(target):
         return column.view(target), []
-    return column.cast(target, safe=False), []  # a long may have more digits than a double
+    made = column.cast(target, safe=False)
+    if not types.is_integer(column.type) or not types.is_floating(target):
+        return made, []
+    return made, _rounded(column, made)
+
+
+def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
+    """Marks the rows whose number has more digits than its floating-point number."""
+    same = pc.and_(
+        pc.equal(made.cast(column.type, safe=False), column),
+        pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),  # else it wraps
+    )
+    rounded = ~np.asarray(pc.coalesce(same, pa.scalar(True)))
+    return [(rounded, ROUNDED)] if rounded.any() else []
 
 
 def _to_decimal(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:

@@ -69,6 +69,8 @@ class MemoryLoading:
         """The schema of the lines, and newer schemas that a test registers."""
         self.gone: list[str] = []
         """Newer versions that were deleted."""
+        self.deleted = 0
+        """How many versions the subject had when it was deleted for good and made again."""
         self.announce()
 
     def announce(self) -> None:
@@ -169,7 +171,7 @@ class MemoryLoading:
         given: Any = (
             replace(settings, **changes),
             self.client,
-            _Registry(self.versions, self.gone),
+            _Registry(self.versions, self.gone, self.deleted),
             self.store,
             spark,
         )
@@ -194,12 +196,13 @@ class _Client(MemoryClient):
 class _Registry(Registry):
     """The versions of the subject's schema, oldest first; their ids count from `SCHEMA_ID`. An
     empty text stands for a schema that the registry lost. gone: deleted versions, whose ids the
-    registry still answers."""
+    registry still answers. deleted: how many versions came before the subject was made again."""
 
-    def __init__(self, versions: Sequence[str], gone: Sequence[str]) -> None:
+    def __init__(self, versions: Sequence[str], gone: Sequence[str], deleted: int = 0) -> None:
         known = enumerate([*versions, *gone], SCHEMA_ID)
         super().__init__({number: text for number, text in known if text})
-        self._newest = Registered("", len(versions), SCHEMA_ID + len(versions) - 1, versions[-1])
+        count = len(versions)
+        self._newest = Registered("", count - deleted, SCHEMA_ID + count - 1, versions[-1])
 
     def latest(self, subject: str) -> Registered:
         return replace(self._newest, subject=subject)
