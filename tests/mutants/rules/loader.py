@@ -199,8 +199,8 @@ MUTANTS = (
     Mutant(
         "a file that was not rewritten is forgotten",
         "loader/runs/topic_rewrite.py",
-        " if each.id in left and each.id != schema.id)\n",
-        " if False)\n",
+        " if each.id in left and each.id != schema.id), schema)\n",
+        " if False), schema)\n",
         (
             "tests/unit/loader/runs/test_rewriting.py::"
             "test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle",
