@@ -1,4 +1,5 @@
-"""Parses times that people write: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d."""
+"""Parses times that people write: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d. Also parses
+durations: 90m, 2h."""
 
 from __future__ import annotations
 
@@ -34,6 +35,17 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
         ) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def parse_duration(text: str, option: str) -> float:
+    """The seconds of a duration like 90m. Raises UsageError, which names the option."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        if number.isdigit() and unit in _UNITS:
+            return timedelta(**{_UNITS[unit]: int(number)}).total_seconds()
+    except OverflowError:
+        pass
+    raise UsageError(f"{option} {text!r} is no duration like 90m or 2h.")
 
 
 def shown(time_ms: int) -> str:
