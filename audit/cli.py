@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from skidway import service
-from skidway.audit.commands import accept, decisions, hosts, options, recount, report
+from skidway.audit.commands import accept, complete, decisions, hosts, options, recount, report
 from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
@@ -31,7 +31,7 @@ def register(subparsers: Any) -> None:
         help="forget the state and count everything again from the beginning of every log",
     )
     count.set_defaults(run=_count)
-    for command in (report, recount, hosts, accept, decisions):
+    for command in (report, complete, recount, hosts, accept, decisions):
         command.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")

@@ -3,9 +3,10 @@
 
     options      where to read evidence (a store, or the topics of a cluster), and what to expect
     live_ledger  a ledger that is kept up to date while a command waits
-    polling      checks hosts again and again, even while a cluster is unreachable
+    polling      asks again and again, even while a cluster is unreachable
     publication  publishes messages of commands to the collector, on the audit topic
     report       `skidway audit report`
+    complete     `skidway audit complete`
     recount      `skidway audit recount`
     accept       `skidway audit accept` and `skidway audit retire`
     decisions    `skidway audit decisions`

@@ -1,10 +1,11 @@
-"""Checks hosts again and again until they are proven, or the time is over."""
+"""Looks again and again until nothing is short any more (hosts are proven, topics are complete), or
+the time is over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
-from skidway.audit.judgement.host_proofs import Proof
 from skidway.cli.output import Progress
 from skidway.clock import Clock
 from skidway.errors import Unreachable
@@ -17,21 +18,38 @@ POLL_SHARE = 2
 takes at most a third of the time."""
 
 NAMES_MAX = 3
-"""The progress names at most this many hosts; the other hosts are only counted."""
+"""The progress names at most this many of what is short; the others are only counted."""
+
+
+class Awaited(Protocol):
+    """What a look finds: a host or a topic."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for the progress."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it lacks something, so that the wait goes on."""
+
+
+T = TypeVar("T", bound=Awaited)
 
 
 def patiently(
-    look: Callable[[], list[Proof]],
+    look: Callable[[], list[T]],
     clock: Clock,
     pause: Callable[[float], object],
     timeout_s: float,
     progress: Progress,
-) -> list[Proof]:
-    """Looks until every host is proven, or the time is over. If the cluster is unreachable at the
-    first look, raises the error at once. If it becomes unreachable later, raises the error only
-    when the time is over, because the brokers may just be restarting."""
+    poll_s: float = POLL_S,
+) -> list[T]:
+    """Looks until nothing is short, or the time is over. If the cluster is unreachable at the first
+    look, raises the error at once. If it becomes unreachable later, raises the error only when the
+    time is over, because the brokers may just be restarting. poll_s: the shortest pause between
+    two looks."""
     deadline = clock.monotonic() + timeout_s
-    found: list[Proof] | None = None
+    found: list[T] | None = None
     while True:
         begun = clock.monotonic()
         failure: Exception | None = None
@@ -42,17 +60,17 @@ def patiently(
                 raise
             failure = error
         now = clock.monotonic()
-        if failure is None and not any(proof.is_short for proof in found):
+        if failure is None and not any(each.is_short for each in found):
             return found
         if now >= deadline:
             if failure is not None:
                 raise failure
             return found
-        progress.show(sum(not proof.is_short for proof in found), _waiting_for(found))
-        pause(min(max(POLL_S, POLL_SHARE * (now - begun)), deadline - now))
+        progress.show(sum(not each.is_short for each in found), _waiting_for(found))
+        pause(min(max(poll_s, POLL_SHARE * (now - begun)), deadline - now))
 
 
-def _waiting_for(found: Sequence[Proof]) -> str:
-    names = sorted({proof.state.host for proof in found if proof.is_short})
+def _waiting_for(found: Sequence[Awaited]) -> str:
+    names = sorted({each.name for each in found if each.is_short})
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return f"waiting for {', '.join(names[:NAMES_MAX])}{more}" if names else ""

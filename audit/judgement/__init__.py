@@ -22,6 +22,7 @@ Modules that use verdicts and evidence:
 
     standing          the result of all verdicts together, topic by topic
     hosts             the state of each host, by the messages of its agents
+    completeness      whether all buckets of a topic in a span of time are complete
     host_proofs       whether hosts are proven healthy since a given time
     sender_states     which senders are good, silent, late or retired; no verdict depends on that
     acceptances       which findings a person can accept

@@ -49,6 +49,11 @@ class Proof:
     reasons: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """The host's name."""
+        return self.state.host
+
+    @property
     def is_short(self) -> bool:
         """Whether the proof lacks something."""
         return bool(self.reasons)

@@ -95,7 +95,7 @@ class TopicJudgement:
         """The verdict on one bucket, for all agents together."""
         start, size = bucket
         by_agent = self._facts.topic.tallies.get(bucket, {})
-        judged = self._facts.expectation.agents | set(by_agent) | self._replaced(start)
+        judged = self._judged(bucket)
         agents = [self._agent(agent, bucket, by_agent.get(agent, {})) for agent in sorted(judged)]
         agents += [x for x in self._losers(judged, bucket) if x.findings]
         findings = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
@@ -113,6 +113,36 @@ class TopicJudgement:
         )
         said = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
         return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
+
+    def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
+        """Like `bucket`, but a bucket in which nobody counted anything has a verdict as well: it is
+        complete if all who could still count something in it were heard since. In any bucket, that
+        includes the counters, because of records that no agent seals."""
+        found = self.bucket(bucket)
+        by_agent = self._facts.topic.tallies.get(bucket, {})
+        agents = found.agents
+        if not self._judged(bucket) or (not by_agent and self._has_records_without_origin()):
+            agents = (self._agent(NO_AGENT, bucket, {}), *agents)
+        unheard: Iterable[Finding] = ()
+        if not by_agent or (NO_AGENT not in by_agent and Tier.AGENT in self._facts.tiers):
+            unheard = without_origin.uncounted_findings(self._facts, bucket)
+        findings = (*found.findings, *self._accepted(NO_AGENT, bucket, unheard))
+        words = [*(x.words for x in findings), *reasons.by_host(agents)]
+        return replace(
+            found,
+            status=max([x.status for x in agents] + [x.status for x in findings]),
+            reasons=tuple(dict.fromkeys(words)),
+            agents=agents,
+            findings=findings,
+        )
+
+    def _has_records_without_origin(self) -> bool:
+        return any(NO_AGENT in by_agent for by_agent in self._facts.topic.tallies.values())
+
+    def _judged(self, bucket: BucketId) -> set[int]:
+        """The agents whose part of the bucket is judged."""
+        by_agent = self._facts.topic.tallies.get(bucket, {})
+        return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
     def _replaced(self, start: int) -> set[int]:
         """The replaced agents whose unread lines may belong to this bucket."""

@@ -4,4 +4,6 @@ report          verdicts on buckets, and the exit status of `skidway audit repor
 recount_report  the result of a recount
 clock_report    wrong clocks
 host_report     the state of hosts, and the proofs of `skidway audit wait`
+completeness_report
+                whether topics are complete, for `skidway audit complete`
 """

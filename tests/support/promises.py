@@ -139,6 +139,8 @@ PROMISES = {
     "and to no other.",
     "6 acceptance": "What is accepted stays what it is, holds back nothing, and covers nothing "
     "that comes later.",
+    "6 complete before a time": "A topic is complete before a time only if nothing of that time "
+    "can be missing without the audit knowing.",
     "6 retired place": "A retired place is compared, holds back nothing that another one has, and "
     "proves nothing by being silent.",
     "6 telling a loss": "The audit tells a loss at once, by host, path and file id.",

@@ -24,6 +24,21 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
     yield from _unsealed(facts, bucket)
 
 
+def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
+    """Findings on a bucket in which nobody counted a record without origin. A counter that was not
+    heard since the bucket was due may still count some. If the first tier with a counter never
+    reported the topic, any counter of that tier that reads the topic's cluster must have been
+    heard."""
+    due = facts.due(bucket)
+    if facts.now_ms < due:
+        return
+    yield from _unheard(facts, bucket)
+    tier = None if _first_counters(facts) else _first_tier(facts)
+    if tier is not None and _heard_ms(facts, tier) < due:
+        words = f"no counter of tier {tier.value.lower()} was heard since this bucket was due"
+        yield Finding(_gravity(facts, due), words)
+
+
 def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     due = facts.due(bucket)
     if facts.now_ms < due:
@@ -31,16 +46,26 @@ def _unsealed(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     elif not _has_counters(facts):
         yield Finding(Status.UNKNOWN, "nobody counts what has no origin before it is loaded")
     else:
-        for key in _first_counters(facts):
-            seen = facts.evidence.heard_ms(key[:2])
-            if seen < due:
-                patient = facts.now_ms < due + facts.policy.silence_ms
-                yield Finding(
-                    Status.OPEN if patient else Status.UNKNOWN,
-                    f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
-                    " before this bucket was due",
-                )
+        yield from _unheard(facts, bucket)
     yield _FROM_BROKER_ON
+
+
+def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
+    """Findings on the first counters that were not heard since the bucket was due."""
+    due = facts.due(bucket)
+    for key in _first_counters(facts):
+        seen = facts.evidence.heard_ms(key[:2])
+        if seen < due:
+            yield Finding(
+                _gravity(facts, due),
+                f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
+                " before this bucket was due",
+            )
+
+
+def _gravity(facts: TopicFacts, due: int) -> Status:
+    """The status of a finding on a counter that is not heard: the counter may be late."""
+    return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
@@ -69,6 +94,26 @@ def _has_counters(facts: TopicFacts) -> bool:
     """Whether a tier with a counter is expected. Without a counter there are only the loader's own
     counts, which prove nothing."""
     return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
+
+
+def _first_tier(facts: TopicFacts) -> Tier | None:
+    """The first expected tier with counters that is not retired."""
+    tiers = (x for x in (Tier.BROKER, Tier.MIRROR) if x in facts.tiers)
+    return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
+
+
+def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
+    """When a counter of this tier was last heard; 0 for never. Only counters of the topic's own
+    cluster count the topic in tier broker."""
+    return max(
+        (
+            facts.evidence.heard_ms(key[:2])
+            for key, numbers in facts.evidence.senders.items()
+            if key.tier is tier
+            and (tier is not Tier.BROKER or numbers.cluster == facts.source.cluster)
+        ),
+        default=0,
+    )
 
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:

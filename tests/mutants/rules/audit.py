@@ -9,6 +9,7 @@ _ANY_ORDER = (
 _EACH_RULE = (
     f"{_JUDGEMENT}test_topic_judgement.py::test_each_rule_keeps_a_bucket_from_being_complete",
 )
+_MAY_STILL_COME = "test_what_may_still_come_keeps_a_topic_from_being_complete"
 
 MUTANTS = (
     # Message numbers, and the progress that goes with them.
@@ -453,6 +454,86 @@ MUTANTS = (
         "        for agent in state.agents[:1]:\n",
         (
             "tests/unit/audit/judgement/test_host_proofs.py::test_each_of_a_hosts_newest_agents_must_prove_it",
+        ),
+    ),
+    # Complete before a time.
+    Mutant(
+        "buckets in which nobody counted anything are complete",
+        "audit/judgement/completeness.py",
+        "        for each in sorted(inside | set(self._grid)):\n",
+        "        for each in sorted(inside):\n",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "a bucket that the end of the span cuts is left out",
+        "audit/judgement/completeness.py",
+        "for start in range(first, until_ms, size)]",
+        "for start in range(first, until_ms - size + 1, size)]",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "a topic is complete by what a collector knew that stopped reading long ago",
+        "audit/judgement/completeness.py",
+        "        if self._now_ms - heard_ms > self._policy.silence_ms:\n",
+        "        if not heard_ms:\n",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "a sender of any cluster shows that all clusters are read",
+        "audit/judgement/completeness.py",
+        "if key.tier in (Tier.AGENT, Tier.BROKER) and numbers.cluster == source.cluster\n",
+        "if numbers.cluster\n",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "a topic of which the audit never heard lacks nothing",
+        "audit/judgement/completeness.py",
+        "    if not heard:\n        yield Completeness",
+        "    if not heard:\n        question.name or Completeness",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "a topic is complete though the cluster of some of its hosts was never heard",
+        "audit/judgement/completeness.py",
+        "if is_asked and (cluster, topic) not in heard and policy",
+        "if is_asked and not heard and policy",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "a topic of agents is complete though its counter stands still",
+        "audit/judgement/rules/without_origin.py",
+        "        return\n    yield from _unheard(facts, bucket)\n",
+        "        return\n",
+        (f"{_JUDGEMENT}test_completeness.py::{_MAY_STILL_COME}",),
+    ),
+    Mutant(
+        "the counter of another cluster shows that a topic is empty",
+        "audit/judgement/rules/without_origin.py",
+        "            and (tier is not Tier.BROKER or numbers.cluster == facts.source.cluster)\n",
+        "",
+        (
+            f"{_JUDGEMENT}test_completeness.py::"
+            "test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster",
+        ),
+    ),
+    Mutant(
+        "what was accepted in one bucket is accepted in every empty bucket",
+        "audit/judgement/completeness.py",
+        "            is_between = min(starts) < verdict.bucket < max(starts)\n",
+        "            is_between = bool(starts)\n",
+        (
+            f"{_JUDGEMENT}test_completeness.py::"
+            "test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones",
+        ),
+    ),
+    Mutant(
+        "a loss that was accepted holds back the empty buckets before it",
+        "audit/judgement/completeness.py",
+        "            if not is_between and finding.name not in self._losses:\n",
+        "            if not is_between:\n",
+        (
+            f"{_JUDGEMENT}test_completeness.py::"
+            "test_an_accepted_loss_is_accepted_in_empty_buckets_too",
         ),
     ),
     # Topics made again.
@@ -1304,8 +1385,8 @@ MUTANTS = (
     Mutant(
         "records without an origin are complete though their counter stands still",
         "audit/judgement/rules/without_origin.py",
-        "            if seen < due:\n",
-        "            if seen < bucket[0]:\n",
+        "        if seen < due:\n",
+        "        if seen < bucket[0]:\n",
         (
             f"{_JUDGEMENT}rules/test_without_origin.py::test_without_origin_a_bucket_waits_for_its_counter",
         ),

@@ -245,6 +245,133 @@ def test_a_host_that_is_short_is_named_when_the_time_is_over(
     assert second == "web2 (dc1): no agent of it was ever heard."
 
 
+UNTIL = "1970-01-01T00:01:00Z"
+
+
+def _complete(folder: Path, *arguments: str, topic: str = "logs", until: str = UNTIL) -> int:
+    where = ["--store", str(folder), "--set", "bootstrap.servers=127.0.0.1:1"]
+    given = [*where, "--set", "tiers=agent,broker", "--topic", topic, "--until", until]
+    return main(["audit", "complete", *given, *arguments])
+
+
+def _heard(folder: Path, time_ms: int, *, number: int = 1) -> None:
+    """The broker's counter is heard."""
+    broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+    ledger = Ledger(folder / DATABASE)
+    ledger.take([messages.encode(messages.Heartbeat(broker, number, time_ms))])
+    ledger.close()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    """The clock of `audit complete`, a little after the newest message of the store. A pause lets
+    it go on."""
+    clock = ManualClock(SEALED_MS + 5_000)
+    monkeypatch.setattr("skidway.audit.commands.complete.SystemClock", lambda: clock)
+    monkeypatch.setattr("skidway.audit.commands.complete.time.sleep", clock.advance)
+    return clock
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_job_may_run_when_all_before_a_time_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`audit complete` ends with 0 when everything of the topic before the time is complete, and
+    says in which tiers."""
+    _store(tmp_path)
+    _heard(tmp_path, SEALED_MS)
+    said = (
+        "dc1.logs is complete from 1969-12-31T00:01:00Z to 1970-01-01T00:01:00Z in agent, broker"
+        " (5 records); it is not compared with tier hdfs.\n"
+    )
+    for topic in ("logs", "dc1.logs", "dc1.logs (id tid)"):
+        assert _complete(tmp_path, topic=topic) == 0
+        assert capsys.readouterr().out == said
+    assert _complete(tmp_path, "--since", "1970-01-01T00:00:00Z", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["topics"][0]["buckets"]) == (True, 1)
+    assert _complete(tmp_path, "--set", "tiers=agent,broker,hdfs") == 1
+    assert "tier hdfs never reported this topic" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_job_must_not_run_while_rows_are_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`audit complete` ends with 1 if records are missing, and says in which hours, how many, and
+    why. Topics of which it knows nothing are not complete."""
+    _store(tmp_path, records=3)
+    _heard(tmp_path, SEALED_MS)
+    assert _complete(tmp_path) == 1
+    assert capsys.readouterr().out == (
+        "dc1.logs is not complete up to 1970-01-01T00:01:00Z. 1 of 1,440 buckets is short, in the"
+        " hour 1970-01-01T00:00:00Z. There broker dc1 lacks 2 records. 1970-01-01T00:00:00Z is"
+        " incomplete: web1: broker dc1 is short by 2 of 5.\n"
+    )
+    assert _complete(tmp_path, "--json") == 1
+    [topic] = json.loads(capsys.readouterr().out)["topics"]
+    assert topic["hours_short"] == [
+        {"hour": "1970-01-01T00:00:00Z", "buckets_short": 1, "verdict": "incomplete"}
+    ]
+    assert topic["lacking"] == [{"tier": "broker", "place": "dc1", "records": 2}]
+    assert _complete(tmp_path, until="1970-01-01T00:00:00Z") == 0
+    capsys.readouterr()
+    assert _complete(tmp_path, topic="dc2.logs") == 1
+    assert capsys.readouterr().out == (
+        "dc2.logs is not complete up to 1970-01-01T00:01:00Z: the audit has never heard of this"
+        " topic.\n"
+    )
+
+
+def test_a_job_can_wait_until_all_is_complete(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --wait, `audit complete` looks again and again until all is complete, or until the time
+    is over."""
+    _store(tmp_path)
+    begun = clock.monotonic()
+    assert _complete(tmp_path, "--wait", "2m") == 1
+    assert clock.monotonic() - begun == 120
+    looks = []
+
+    def pause(seconds: float) -> None:
+        looks.append(seconds)
+        clock.advance(seconds)
+        if len(looks) == 3:
+            _heard(tmp_path, SEALED_MS)
+
+    monkeypatch.setattr("skidway.audit.commands.complete.time.sleep", pause)
+    clock.set_time_ms(SEALED_MS)
+    assert _complete(tmp_path, "--wait", "2h") == 0
+    assert len(looks) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--until", "soon"], 2, "--until 'soon'"),
+        (["--since", "soon"], 2, "--since 'soon'"),
+        (["--since", UNTIL], 2, "earlier than --until"),
+        (["--since", "1969-12-24T00:00:00Z"], 2, "more than 10,080 buckets"),
+        (["--wait", "long"], 2, "--wait 'long' is not a duration"),
+        (["--wait", "2000000000d"], 2, "is not a duration"),
+        (["--set", "tiers=agent"], 78, "at least two"),
+    ],
+)
+def test_asking_nonsense_gets_a_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    status: int,
+    words: str,
+) -> None:
+    """`audit complete` with bad arguments fails at once, with a sentence and the status that all
+    commands use."""
+    _store(tmp_path)
+    assert _complete(tmp_path, *arguments) == status
+    assert words in capsys.readouterr().err
+
+
 def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`audit hosts` ends with 1 while an expected host is missed, and when there is no host at
     all."""

@@ -73,15 +73,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
     ledger.close()
     monkeypatch.chdir(tmp_path)
-    for module in ("skidway.audit.commands.report", "skidway.audit.commands.hosts"):
-        monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(ms("10:05:00")))
+    for module in ("report", "hosts", "complete"):
+        name = f"skidway.audit.commands.{module}.SystemClock"
+        monkeypatch.setattr(name, lambda: ManualClock(ms("10:05:00")))
     return tmp_path
 
 
 def test_the_page_has_its_files() -> None:
-    """The page holds both files that its examples use, and three examples."""
+    """The page holds both files that its examples use, and four examples."""
     assert [name for name, _ in FILES] == ["audit.yml", "roster.yml"]
-    assert len(CONSOLES) == 3
+    assert len(CONSOLES) == 4
 
 
 @pytest.mark.parametrize("console", CONSOLES)

@@ -1,0 +1,253 @@
+"""Decides whether a topic is complete in a span of time, for `skidway audit complete`. Pure.
+
+A job asks before it reads the rows of a day. So the answer is good only if the audit knows that
+nothing of this time is missing, which is more than that no bucket is short:
+
+    each bucket     the report has only buckets in which somebody counted something. Here every
+                    bucket of the span has a verdict: an empty bucket is complete if every expected
+                    agent has sealed it, and if the counters were heard since it was due
+    due             a bucket that is too young is not complete; so a span that ends in the future
+                    is not complete either. A bucket that is only partly in the span counts in full
+    known topic     the audit has messages about the topic, in each cluster for which the roster
+                    names it. A host of the roster that was never heard, and for which the roster
+                    names no topics, may have any topic
+    heard lately    somebody of the topic's cluster was heard within the policy's silence_ms. If
+                    not, the collector has stopped or reads old messages still: then it does not
+                    know yet which buckets later lines have opened again
+    as the report   no warning, recount or wrong clock that makes the report's status 1
+
+A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
+which nothing was counted, because reports do not list it. There, a declared loss is accepted if it
+was accepted in any bucket of the span; another finding is accepted if it was accepted in a bucket
+before and in a bucket after.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skidway.audit.counts import bucket
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.counts.counts import NO_AGENT
+from skidway.audit.evidence.evidence import BucketId, Evidence, TopicEvidence
+from skidway.audit.judgement import reasons
+from skidway.audit.judgement.clocks import clocks, present_ms
+from skidway.audit.judgement.hosts import HostState, HostStatus, survey
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.retired_places import retired_by
+from skidway.audit.judgement.topic_judgement import TopicJudgement
+from skidway.audit.judgement.verdict import BucketVerdict, Finding, Place, Status
+from skidway.audit.topic.decisions import Acceptance, FindingName
+from skidway.audit.topic.messages import Tier
+from skidway.errors import UsageError
+from skidway.kafka.source import Source
+
+BUCKETS_MAX = 10_080
+"""The greatest number of buckets in a span: a week of buckets of one minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked. name: the topic's name, as it was given. names: whether that name means a
+    topic. covers: the same, but also for the topic of its rejects. since_ms, until_ms: the span of
+    event time. bucket_ms: the size to assume while there are no buckets."""
+
+    name: str
+    names: Callable[[Source], bool]
+    covers: Callable[[Source], bool]
+    since_ms: int
+    until_ms: int
+    bucket_ms: int = DEFAULT_BUCKET_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """What is known of one topic in the span. name: cluster and topic; if no message mentions
+    the topic, as it was asked for. source: None for such a topic. verdicts: on every bucket of the
+    span, oldest first. doubts: reasons that concern no single bucket."""
+
+    name: str
+    source: Source | None = None
+    verdicts: tuple[BucketVerdict, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> tuple[BucketVerdict, ...]:
+        """The buckets that are neither complete nor accepted, or that have a warning."""
+        return tuple(x for x in self.verdicts if not is_good(x))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether anything speaks against reading the topic's rows."""
+        return bool(self.doubts or self.short)
+
+    @property
+    def accepted(self) -> tuple[BucketVerdict, ...]:
+        """The buckets that are complete only because a person accepted their findings."""
+        return tuple(x for x in self.verdicts if x.is_accepted)
+
+    def lacking(self) -> dict[Place, int]:
+        """For each place that is not retired, how many records it lacks in the short buckets. Each
+        agent's records are compared with those in the place that counted most of them."""
+        found: Counter[Place] = Counter()
+        for part in (part for verdict in self.short for part in verdict.agents):
+            counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}
+            most = max(counts.values(), default=0)
+            for place, count in counts.items():
+                is_counted = part.agent != NO_AGENT or place.tier is not Tier.AGENT
+                if count < most and is_counted and not place.is_retired:
+                    found[place] += most - count
+        return dict(found)
+
+
+def is_good(verdict: BucketVerdict) -> bool:
+    """Whether the bucket is complete or accepted, old enough, and without an open warning."""
+    return verdict.due and verdict.residue is Status.COMPLETE and not verdict.is_warned
+
+
+def completeness(
+    evidence: Evidence, policy: Policy, question: Question, now_ms: int
+) -> list[Completeness]:
+    """The answer for each topic of this name: of every cluster, and with the topics of rejects.
+    Raises UsageError for a span that is empty or has more than BUCKETS_MAX buckets."""
+    grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
+    known = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
+    asking = _Asking(evidence, policy, question, grid, now_ms)
+    found = [asking.answer(source) for source in sorted(known, key=_order)]
+    return [*found, *_unknown(policy, question, known)]
+
+
+def _grid(question: Question, size: int) -> list[BucketId]:
+    """The buckets of the span, empty ones included."""
+    since_ms, until_ms = question.since_ms, question.until_ms
+    if since_ms >= until_ms:
+        raise UsageError("--since must be earlier than --until.")
+    first = bucket.start_of(since_ms, size)
+    if until_ms - first > BUCKETS_MAX * size:
+        raise UsageError(f"--since: there are more than {BUCKETS_MAX:,} buckets until --until.")
+    return [(start, size) for start in range(first, until_ms, size)]
+
+
+def _is_known(topic: TopicEvidence) -> bool:
+    return bool(topic.agents or topic.coverage or topic.tallies or topic.losses)
+
+
+def _order(source: Source) -> tuple[str, str, str]:
+    return source.cluster, source.topic, source.topic_id
+
+
+def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Iterator[Completeness]:
+    """Answers for topics of which the audit has never heard."""
+    heard = {(x.cluster, x.topic) for x in known if question.names(x)}
+    if not heard:
+        yield Completeness(question.name, doubts=("the audit has never heard of this topic",))
+        return
+    listed = {(x.cluster, topic) for x in policy.roster if x.cluster for topic in x.topics}
+    for cluster, topic in sorted(listed):
+        is_asked = question.names(Source(cluster, "", topic, ""))
+        if is_asked and (cluster, topic) not in heard and policy.roster.hosts(cluster, topic):
+            words = f"hosts of {cluster} must report it, but the audit has never heard of it there"
+            yield Completeness(f"{cluster}.{topic}", doubts=(words,))
+
+
+def _may_have_any_topic(state: HostState) -> bool:
+    """Whether a host of the roster was never heard, and the roster does not name its topics."""
+    return state.expected and state.status is HostStatus.NEVER_HEARD and not state.topics
+
+
+class _Asking:
+    def __init__(
+        self,
+        evidence: Evidence,
+        policy: Policy,
+        question: Question,
+        grid: Sequence[BucketId],
+        now_ms: int,
+    ) -> None:
+        self._evidence = evidence
+        self._policy = policy
+        self._question = question
+        self._grid = grid
+        self._now_ms = present_ms(evidence, policy, now_ms)
+        self._is_clock_wrong = clocks(evidence, policy, now_ms).is_ours_wrong
+        self._hosts = [x for x in survey(evidence, policy, now_ms) if _may_have_any_topic(x)]
+        notes = (x for topic in evidence.topics.values() for x in topic.losses.values())
+        self._losses = {reasons.name_of_loss(note) for own in notes for note in own}
+
+    def answer(self, source: Source) -> Completeness:
+        judgement = TopicJudgement(self._evidence, source, self._policy, self._now_ms)
+        named = _by_name(self._evidence.topic(source).acceptances)
+        since_ms, until_ms = self._question.since_ms, self._question.until_ms
+        inside = {x for x in judgement.buckets() if sum(x) > since_ms and x[0] < until_ms}
+        found = []
+        for each in sorted(inside | set(self._grid)):
+            verdict = judgement.whole_bucket(each)
+            found.append(verdict if each in inside else self._accepted_beside(verdict, named))
+        name = f"{source.cluster}.{source.topic}"
+        return Completeness(name, source, tuple(found), tuple(self._doubts(source)))
+
+    def _doubts(self, source: Source) -> Iterator[str]:
+        if self._is_clock_wrong:
+            yield "the clock of this host is wrong, so no bucket is certain to be over"
+        heard_ms = self._last_heard(source)
+        if self._now_ms - heard_ms > self._policy.silence_ms:
+            when = f"since {reasons.of_time(heard_ms)}" if heard_ms else "yet"
+            yield (
+                f"nobody of cluster {source.cluster} was heard {when}: no program sends, or the"
+                " audit has not read yet what they sent"
+            )
+        for state in self._hosts:
+            if state.cluster in (None, source.cluster):
+                yield f"host {state.host} is expected, but was never heard, whatever its topics are"
+        for recount in self._evidence.topic(source).recounts:
+            if not recount.is_good:
+                yield f"by the newest recount of {recount.output} its rows are not what was counted"
+
+    def _last_heard(self, source: Source) -> int:
+        """When somebody who sends from the topic's cluster was last heard. If nobody there sends,
+        or the cluster is retired: when any sender was last heard."""
+        evidence = self._evidence
+        retired = retired_by(self._policy.retired_places, evidence.retirements)
+        here = [
+            key
+            for key, numbers in evidence.senders.items()
+            if key.tier in (Tier.AGENT, Tier.BROKER) and numbers.cluster == source.cluster
+        ]
+        if not here or retired.holds_cluster(source.cluster):
+            here = list(evidence.senders)
+        return max((evidence.heard_ms(key[:2]) for key in here), default=0)
+
+    def _accepted_beside(
+        self, verdict: BucketVerdict, named: Mapping[FindingName, Sequence[Acceptance]]
+    ) -> BucketVerdict:
+        """The verdict on a bucket in which nothing was counted, with the acceptances of the same
+        findings in other buckets."""
+
+        def accepted(agent: int, finding: Finding) -> Finding:
+            given = named.get(FindingName(agent, finding.name), ())
+            if finding.acceptance is not None or not given:
+                return finding
+            starts = [x.bucket for x in given]
+            is_between = min(starts) < verdict.bucket < max(starts)
+            if not is_between and finding.name not in self._losses:
+                return finding
+            return replace(finding, acceptance=given[0])
+
+        if verdict.residue is Status.COMPLETE or not named:
+            return verdict
+        agents = [
+            replace(x, findings=tuple(accepted(x.agent, each) for each in x.findings))
+            for x in verdict.agents
+        ]
+        findings = tuple(accepted(NO_AGENT, each) for each in verdict.findings)
+        return replace(verdict, agents=tuple(agents), findings=findings)
+
+
+def _by_name(acceptances: Sequence[Acceptance]) -> Mapping[FindingName, list[Acceptance]]:
+    found: dict[FindingName, list[Acceptance]] = {}
+    for each in acceptances:
+        for name in each.findings:
+            found.setdefault(name, []).append(each)
+    return found

@@ -1,0 +1,345 @@
+"""When everything of a topic before a time is complete. Jobs ask `skidway audit complete` before
+they read the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from skidway.audit.judgement import acceptances
+from skidway.audit.judgement.acceptances import Signature
+from skidway.audit.judgement.completeness import Completeness, Question, completeness
+from skidway.audit.judgement.policy import Exemption, Policy
+from skidway.audit.judgement.roster import Roster, RosterEntry
+from skidway.audit.judgement.topic_judgement import verdicts
+from skidway.audit.judgement.verdict import Status
+from skidway.audit.topic.messages import (
+    Certainty,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Tier,
+)
+from skidway.audit.topic.recount_result import RecountResult
+from skidway.errors import UsageError
+from support.audit_senders import AGENT, BROKER, LOGS
+from support.fold import Fold
+from support.one_bucket import (
+    DUE,
+    END,
+    HDFS,
+    MIRROR,
+    NOW,
+    POLICY,
+    SECOND,
+    SIZE,
+    START,
+    count,
+    delta,
+    good,
+    roster,
+    seal,
+)
+from support.promises import promise
+
+BEFORE = START - 2 * SIZE
+EMPTY = START - SIZE
+HEARD = Heartbeat(BROKER, 1, DUE)
+
+
+def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Question:
+    names = {name, f"{name}.rejected"}
+    return Question(name, lambda x: x.topic == name, lambda x: x.topic in names, since, until, SIZE)
+
+
+def day() -> list[Message]:
+    """Records in one bucket, which every tier counted alike; two empty buckets before it. The agent
+    has sealed all of them, and the broker's counter was heard since."""
+    return [*good(), HEARD]
+
+
+def asked(
+    messages: list[Message],
+    policy: Policy = POLICY,
+    now: int = NOW,
+    about: Question | None = None,
+) -> list[Completeness]:
+    return completeness(Fold(messages).evidence(), policy, about or question(), now)
+
+
+def only(messages: list[Message], policy: Policy = POLICY, now: int = NOW) -> Completeness:
+    [found] = asked(messages, policy, now)
+    return found
+
+
+def reasons(found: list[Completeness]) -> str:
+    said = [*(x for each in found for x in each.doubts)]
+    return " | ".join([*said, *(y for each in found for x in each.short for y in x.reasons)])
+
+
+@promise("6 complete before a time")
+def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
+    """A topic is complete before a time if all tiers counted its records alike, and the agents and
+    the counter have gone past that time. Buckets without records are judged like the others."""
+    found = only(day())
+    assert [(x.bucket, x.status) for x in found.verdicts] == [
+        (BEFORE, Status.COMPLETE),
+        (EMPTY, Status.COMPLETE),
+        (START, Status.COMPLETE),
+    ]
+    assert not found.is_short
+    assert not only([seal(AGENT, 1, DUE, 0), Delta(BROKER, 1, DUE)]).is_short
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change to the messages of a complete day, and the reason that is given for it."""
+
+    name: str
+    reason: str
+    add: list[Message] = field(default_factory=list)
+    drop: tuple[int, ...] = ()
+    policy: Policy = POLICY
+    now: int = NOW
+    about: Question = field(default_factory=question)
+
+
+ABROAD = Roster([RosterEntry("web9", "dc2", frozenset({"logs"}))])
+LATE = delta(AGENT, 3, count(1, bucket=EMPTY))
+DIFFERS = RecountResult(
+    NOW, "l1", "/logs", LOGS, None, 1, 1, 5, faults=1, differences=0, reasons=("gone",)
+)  # fmt: skip
+CASES = [
+    Case("it ends in the future", "it is too young", about=question(until=NOW + SIZE)),
+    Case("its last bucket is too young", "it is too young", now=DUE - 1),
+    Case("it ends within a bucket", "it is too young", about=question(until=END + 1)),
+    Case("an empty bucket is not sealed", "sealed up to", add=[seal(AGENT, 3, EMPTY + 1, 1)]),
+    Case("no agent has sealed", "has not sealed this topic yet", drop=(4,)),
+    Case(
+        "a host was never heard", "host web2 is expected", policy=replace(
+            POLICY, roster=roster("web1", "web2")
+        ),
+    ),
+    Case("another agent is behind", "sealed up to", add=[seal(SECOND, 1, END, 0)]),
+    Case("lines came since", "lines came after the agent's newest seal", add=[LATE]),
+    Case("a message is missing", "message 3 of agent 7 is missing", add=[Heartbeat(AGENT, 3, NOW)]),
+    Case(
+        "the counter stands still", "the broker counter broker-dc1 was heard last at",
+        drop=(5,), add=[Heartbeat(BROKER, 1, DUE - 1)],
+    ),
+    Case("the rows are not loaded", "tier hdfs never reported this topic", drop=(3,)),
+    Case(
+        "the output lacks rows", "hdfs /logs/dc1.logs is short by 2 of 5", drop=(3,),
+        add=[delta(HDFS, 1, count(3))],
+    ),
+    Case(
+        "the audit never heard of the topic", "the audit has never heard of this topic",
+        about=question(name="logz"),
+    ),
+    Case(
+        "it is expected in another cluster", "hosts of dc2 must report it",
+        policy=replace(POLICY, roster=ABROAD),
+    ),
+    Case(
+        "a host without named topics was never heard", "host web3 is expected, but was never heard",
+        policy=replace(POLICY, roster=Roster([*roster("web1"), RosterEntry("web3", "dc1")])),
+    ),
+    Case("nobody was heard lately", "nobody of cluster dc1 was heard since", now=DUE + 100_001),
+    Case(
+        "only another cluster was heard lately", "nobody of cluster dc1 was heard since",
+        now=DUE + 100_001, add=[Heartbeat(HDFS, 1, DUE + 100_001)],
+    ),
+    Case("a recount differs", "by the newest recount of /logs its rows are not", add=[DIFFERS]),
+]  # fmt: skip
+
+
+@promise("6 complete before a time")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
+    """A topic is not complete before a time as long as records may still come without the audit
+    knowing, and the reason is given."""
+    messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
+    found = asked(messages, case.policy, case.now, case.about)
+    assert any(x.is_short for x in found)
+    assert case.reason in reasons(found)
+
+
+def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
+    """A bucket that lies partly in the span is judged, wherever the span cuts it, because its
+    records cannot be told apart."""
+    short = [x for x in day() if x != day()[3]]
+    for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
+        [found] = asked(short, about=question(since, until))
+        assert [(x.bucket, x.status) for x in found.short] == [(START, Status.INCOMPLETE)]
+    [found] = asked(short, about=question(until=START))
+    assert not found.is_short
+
+
+def test_how_much_a_place_lacks_is_told() -> None:
+    """For each place that lacks records it is told how many, over all short buckets."""
+    more = [
+        delta(AGENT, 3, count(7, bucket=EMPTY)),
+        *(delta(x, 2, count(7, bucket=EMPTY)) for x in (BROKER, MIRROR)),
+        seal(AGENT, 4, DUE, 3),
+    ]
+    found = only([*day()[:3], delta(HDFS, 1, count(3)), *day()[4:], *more])
+    assert {place.name: count for place, count in found.lacking().items()} == {"/logs/dc1.logs": 9}
+
+
+def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
+    """A topic that is exempt from tier hdfs is complete without it, as in the report."""
+    unloaded = [x for x in day() if x != day()[3]]
+    policy = replace(POLICY, exemptions=(Exemption(Tier.HDFS, ("dc1.logs",)),))
+    assert only(unloaded).is_short
+    assert not only(unloaded, policy).is_short
+
+
+def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
+    """If no counter ever reported the topic, a counter of the topic's cluster must have been heard
+    since: only then it is known that the topic is empty."""
+    sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
+    abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
+    for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):
+        found = only([*sealed, *late])
+        assert "no counter of tier broker was heard since" in reasons([found])
+    assert not only([*sealed, Delta(BROKER, 1, DUE)]).is_short
+    without = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
+    assert not only(sealed, without).is_short
+
+
+def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
+    """A topic without agents is complete, empty buckets included, once its counter was heard. A gap
+    in the log leaves the empty buckets before it in doubt, too."""
+    counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
+    assert not only([*counted, HEARD]).is_short
+    late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
+    assert [x.bucket for x in late.short] == [START]
+    gap = replace(counted[0], gaps=(Gap(LOGS, 0, 3, 4, "expired"),))
+    doubted = only([gap, *counted[1:], HEARD])
+    assert [x.bucket for x in doubted.short] == [BEFORE, EMPTY, START]
+
+
+def test_nobody_waits_for_hosts_that_are_retired() -> None:
+    """In empty buckets nobody waits for the agent of a retired host. If all hosts are retired, the
+    counter must have been heard."""
+    policy = replace(POLICY, roster=Roster((), ("web1",)))
+    empty = question(until=START)
+    [found] = asked([*good()[:4], HEARD], policy, about=empty)
+    assert not found.is_short
+    [found] = asked([*good()[:4], Heartbeat(BROKER, 1, EMPTY)], policy, about=empty)
+    assert found.is_short
+
+
+def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
+    """If a cluster is retired, it is enough that any sender was heard lately."""
+    later = DUE + 100_001
+    policy = replace(POLICY, retired_places=("cluster dc1",))
+    messages = [*day(), Heartbeat(HDFS, 1, later)]
+    assert "nobody of cluster" in reasons([only(messages, now=later)])
+    assert "nobody of cluster" not in reasons([only(messages, policy, later)])
+
+
+def test_topics_of_rejects_are_asked_too() -> None:
+    """The answer covers the topic of the lines that were rejected, but that topic alone does not
+    make the topic known."""
+    rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
+    lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
+    found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
+    assert [(x.name, x.is_short) for x in found] == [
+        ("dc1.logs", False), ("dc1.logs.rejected", True),
+    ]  # fmt: skip
+    alone = Delta(AGENT, 1, START, counts=(count(source=rejected),))
+    assert "never heard" in reasons(asked([alone]))
+    by_name = replace(question(name="logs.rejected"), covers=lambda x: x == rejected)
+    assert "never heard" not in reasons(asked([alone], about=by_name))
+
+
+def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
+    """A bucket with more rejects than allowed is short, as it gives the report the status 1."""
+    rejected = replace(count(), rejects=3)
+    found = only([*day()[:3], delta(HDFS, 1, rejected), *day()[4:]])
+    assert [(x.bucket, x.status) for x in found.short] == [(START, Status.COMPLETE)]
+
+
+@promise("clocks due")
+def test_by_a_wrong_clock_nothing_is_complete() -> None:
+    """If this host's clock is known to be wrong, no topic is complete."""
+    evidence = Fold(day()).evidence()
+    evidence.taken_ms = NOW + POLICY.clock_difference_ms + 1
+    [found] = completeness(evidence, POLICY, question(), NOW)
+    assert found.doubts == ("the clock of this host is wrong, so no bucket is certain to be over",)
+
+
+def test_messages_of_a_newer_version_keep_every_topic_from_being_complete() -> None:
+    """While messages of a newer version are unread, no bucket is complete, not even an empty
+    one."""
+    evidence = Fold(day()).evidence()
+    evidence.unread = {"ab": 1}
+    [found] = completeness(evidence, POLICY, question(), NOW)
+    assert len(found.short) == len(found.verdicts) == 3
+
+
+def accept(messages: list[Message], *buckets: int) -> list[Message]:
+    """The messages, and acceptances of everything that keeps these buckets from being complete."""
+    judged = verdicts(Fold(messages).evidence(), POLICY, NOW)
+    chosen = [x for x in judged if x.bucket in buckets]
+    signed = Signature(NOW, "ada", "ticket 1")
+    return [*messages, *acceptances.acceptances(chosen, signed)]
+
+
+@promise("6 acceptance")
+def test_accepted_buckets_count_as_complete_and_are_named() -> None:
+    """A bucket whose findings a person accepted holds nothing back, and is named."""
+    short = [*day()[:3], delta(HDFS, 1, count(3)), *day()[4:]]
+    found = only(accept(short, START))
+    assert not found.is_short
+    assert [x.bucket for x in found.accepted] == [START]
+    assert not found.lacking()
+
+
+@promise("6 acceptance")
+def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
+    """Reports list a lost bucket without counts only at the end of the loss. Who accepts the loss
+    there accepts it in the empty buckets before, but not in another bucket that is listed."""
+    loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
+    lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
+    assert len(only(lossy).short) == 3
+    found = only(accept(lossy, START))
+    assert not found.is_short
+    assert [x.bucket for x in found.accepted] == [BEFORE, EMPTY, START]
+    other = Loss(LOGS, 7, 4, 0, 9, Certainty.LOST, "gone", BEFORE, EMPTY)
+    two = [delta(AGENT, 1, count(), losses=(loss, other)), *day()[1:]]
+    assert [x.bucket for x in only(accept(two, START)).short] == [EMPTY]
+
+
+@promise("6 acceptance")
+def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
+    """A finding that is no loss, such as a silent agent, is accepted in an empty bucket if it was
+    accepted before and after that bucket. Elsewhere a person did not judge it."""
+    parts = (count(), count(bucket=BEFORE))
+    tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
+    silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]
+    now = NOW + 200_000
+
+    def short(*buckets: int) -> list[int]:
+        judged = verdicts(Fold(silent).evidence(), POLICY, now)
+        chosen = [x for x in judged if x.bucket in buckets]
+        signed = Signature(now, "ada", "ticket 1")
+        decided = acceptances.acceptances(chosen, signed) if chosen else []
+        return [x.bucket for x in only([*silent, *decided], now=now).short]
+
+    assert short() == [BEFORE, EMPTY, START]
+    assert short(START) == [BEFORE, EMPTY]
+    assert short(BEFORE, START) == []
+
+
+@pytest.mark.parametrize(
+    ("since", "words"), [(END, "earlier than --until"), (END - 10_081 * SIZE, "10,080 buckets")]
+)
+def test_spans_that_make_no_sense_are_refused(since: int, words: str) -> None:
+    """A span that is empty, or longer than a week of minutes, is refused with a sentence."""
+    with pytest.raises(UsageError, match=words):
+        asked(day(), about=question(since))
