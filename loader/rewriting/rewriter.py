@@ -30,7 +30,7 @@ from skidway.loader.reading.column_types import (
 )
 from skidway.loader.reading.columns import OWN, OWN_NAMES
 from skidway.loader.reading.projection import Projection
-from skidway.schemas.avro_schema import parse
+from skidway.schemas.avro_schema import Recursive, parse
 from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
@@ -49,6 +49,7 @@ class Rewriter:
         self._written = Codec(old).arrow_schema
         self._columns = column_schema(Codec(new).arrow_schema)
         self._sources = _sources(old, new)
+        self._texts = _texts(new)
 
     def rewritten(self, table: pa.Table) -> pa.Table:
         """The same rows in the columns of the newest schema. Raises RowsRefused."""
@@ -86,6 +87,8 @@ class Rewriter:
     def _takes_back(self, old: pa.Schema, field: pa.Field) -> bool:
         if field.name in self._sources or field.name not in old.names:
             return False
+        if field.name in self._texts:  # a column of strings may hold something else than this JSON
+            return False
         (stored,) = stored_schema(pa.schema([field]))
         return bool(old.field(field.name).type == stored.type)
 
@@ -114,6 +117,12 @@ def _sources(old: str, new: str) -> dict[str, str]:
     known = {each.name for each in written.fields}
     matches = ((x.name, [y for y in (x.name, *x.aliases) if y in known]) for x in read.fields)
     return {name: found[0] for name, found in matches if found}
+
+
+def _texts(new: str) -> set[str]:
+    """The fields whose columns hold JSON texts, because their types contain themselves."""
+    fields = as_record(parse(new, check_defaults=False)).fields
+    return {each.name for each in fields if isinstance(each.type, Recursive)}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
