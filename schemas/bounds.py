@@ -5,13 +5,25 @@ number. Two kinds of items need a further bound. First, a datum could claim any 
 take no bytes (null, a record without fields), so it may have at most `EMPTY_ITEMS_MAX` of them.
 Second, an item of one byte (a null) can stand for a record of ten thousand columns. So the columns
 for all items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
+
+Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`), and so is
+what a schema adds to a value's bytes: names of fields, and symbols (`text_fault`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Record,
+    Union,
+    named_types,
+)
 
 EMPTY_ITEMS_MAX: Final = 1024
 """A datum may have at most this many items that take no bytes."""
@@ -23,13 +35,20 @@ takes one byte in a datum, but about a hundred bytes in memory until its column 
 ROWS_BYTES_MAX: Final = 1 << 20
 """At most this many bytes of datums are turned into Python objects at once, because an empty array
 takes one byte in a datum, but about 64 bytes in Python."""
+DEPTH_MAX: Final = 256
+"""Records, arrays and maps of a datum may be nested this many levels deep. Python's stack and
+Spark's reader of JSON, which takes a thousand levels, allow this depth."""
+TEXT_MAX: Final = 1 << 24
+"""The text of one value has at most this many characters."""
+_FIELD_BYTES: Final = 64
+"""What each field of a record takes in memory, besides its name and its value."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """The length in bytes of the shortest datum of the type. The type must be one that columns can
-    hold, so it must not contain itself."""
+    """The length in bytes of the shortest datum of the type; of a type that contains itself, a
+    lower bound."""
     return _least_bytes(avro, {})
 
 
@@ -42,6 +61,34 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
     if isinstance(avro, Fixed):
         return avro.size
     return _SIZES.get(avro.kind, 1)
+
+
+def text_fault(avro: AvroType) -> str | None:
+    """Why a small datum of the type could become a large text; None if it cannot. In the text, a
+    field has its name, and an enum its symbol, although they take no bytes in the datum."""
+    known: dict[str, int] = {}
+    try:
+        for each in named_types(avro).values():
+            if _named_bytes(each, known) > CLAIM_MAX * max(least_bytes(each), 1):
+                return f"{each.kind} {each.name} takes up to {CLAIM_MAX} times its bytes and more"
+    except RecursionError:  # a long chain of references
+        return "it is nested too deeply"
+    return None
+
+
+def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
+    """The bytes that names and symbols of a value take in a text. Values in unions, arrays and maps
+    are left out: they have at least one byte of their own."""
+    if isinstance(avro, Enum):
+        return max(map(len, avro.symbols), default=0)
+    if not isinstance(avro, Record):
+        return 0
+    if avro.name not in known:
+        known[avro.name] = 0  # ends the recursion if the record contains itself
+        known[avro.name] = sum(
+            _FIELD_BYTES + len(each.name) + _named_bytes(each.type, known) for each in avro.fields
+        )
+    return known[avro.name]
 
 
 def item_types(avro: AvroType) -> list[AvroType]:

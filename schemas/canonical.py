@@ -32,6 +32,7 @@ from skidway.schemas.avro_schema import (
     Named,
     Primitive,
     Record,
+    Recursive,
     SchemaInvalid,
     Union,
     namespace_of,
@@ -60,6 +61,8 @@ class _Writer:
 
     def json(self, avro: AvroType, namespace: str | None) -> Any:
         properties = self._properties(avro.properties)
+        if isinstance(avro, Recursive):
+            return self.json(avro.type, namespace)
         if isinstance(avro, Primitive):
             return {"type": avro.kind, **properties} if properties else avro.kind
         if isinstance(avro, Union):

@@ -15,7 +15,17 @@ from typing import Any, Final
 
 import fastavro
 
-from skidway.schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Union
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Field,
+    Fixed,
+    Map,
+    Primitive,
+    Recursive,
+    Union,
+)
 from skidway.schemas.strict import check_datum
 
 MALFORMED: Final = (
@@ -55,6 +65,12 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     return value
 
 
+def read_checked(plain: Any, datum: bytes) -> Any:
+    """The value of a datum that `skidway.schemas.strict` found valid, so that it is nested neither
+    too deeply nor with too many items."""
+    return fastavro.schemaless_reader(io.BytesIO(datum), plain, None)
+
+
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
     """Encodes `value` as a datum. With `exact`, an unknown key, or a missing key without a default,
     is an error.
@@ -85,6 +101,8 @@ class _Plain:
         self._tags = 0
 
     def of(self, avro: AvroType) -> Any:
+        if isinstance(avro, Recursive):
+            return self.of(avro.type)
         if isinstance(avro, Primitive):
             return avro.kind
         if isinstance(avro, Union):

@@ -5,7 +5,8 @@ bytes differ from the datum, the datum is checked here. The bytes may differ bec
 an array in several blocks or a varint with padding, which is legal. They may also differ because a
 lenient reader let a fault pass (a negative branch or symbol, a boolean whose byte is 2, a number of
 more than 64 bits). If the items of a datum could claim much more memory than the datum has bytes,
-the slow path checks the datum here before it reads the datum (`skidway.schemas.bounds`).
+or if a schema contains itself, the slow path checks the datum here before it reads the datum
+(`skidway.schemas.bounds`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,17 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
-from skidway.schemas.bounds import CLAIM_MAX, EMPTY_ITEMS_MAX, least_bytes
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Record,
+    Recursive,
+    Union,
+)
+from skidway.schemas.bounds import CLAIM_MAX, DEPTH_MAX, EMPTY_ITEMS_MAX, least_bytes
 
 _FIXED_SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _VARINT_BYTES_MAX: Final = 10
@@ -33,41 +43,62 @@ def check_datum(
 
     `weigh` says how much memory an item of a type takes, in bytes; by default, items weigh nothing.
     """
-    end = _Walk(data, weigh).over(avro, 0)
+    end = _Walk(data, 0, len(data), weigh).over(avro, 0)
     if end != len(data):
         raise DatumInvalid(f"{len(data) - end} bytes too many")
 
 
-class _Walk:
-    """Walks over one datum, and sums up the memory that its items claim."""
+def value_end(avro: AvroType, data: bytes, begin: int, end: int) -> int:
+    """The position after the value of `avro` that begins at `begin`, in a datum that ends at `end`.
+    Raises `DatumInvalid`."""
+    return _Walk(data, begin, end, lambda _: 0).over(avro, begin)
 
-    def __init__(self, data: bytes, weigh: Callable[[AvroType], int]) -> None:
+
+class _Walk:
+    """Walks over one datum, or over one value in it, and sums up the memory that its items
+    claim."""
+
+    def __init__(self, data: bytes, begin: int, end: int, weigh: Callable[[AvroType], int]) -> None:
         self._data = data
-        self._size = len(data)
+        self._size = end
+        self._bytes = end - begin
+        self._depth = 0
         self._weigh = weigh
         self._claimed = 0
         self._empty_items = 0
         self._least: dict[int, int] = {}
 
     def over(self, avro: AvroType, at: int) -> int:
-        """The position after the value that begins at `at`."""
-        if isinstance(avro, Primitive):
-            return self._primitive(avro.kind, at)
-        if isinstance(avro, Record):
-            for field in avro.fields:
-                at = self.over(field.type, at)
+        """The position after the value that begins at `at`. Two calls for each level of nesting,
+        so that the stack suffices for `DEPTH_MAX` levels."""
+        if isinstance(avro, Recursive):
+            return value_end(avro.type, self._data, at, self._size)
+        if isinstance(avro, Union):
+            number, at = self._number(at)
+            _within(number, len(avro.branches), "the union has no branch")
+            avro = avro.branches[number]
+        if isinstance(avro, Record | Array | Map):
+            self._depth += 1
+            if self._depth > DEPTH_MAX:
+                raise DatumInvalid(f"it is nested more than {DEPTH_MAX} levels deep")
+            at = self._fields(avro, at) if isinstance(avro, Record) else self._blocks(avro, at)
+            self._depth -= 1
             return at
+        return self._leaf(avro, at)
+
+    def _fields(self, record: Record, at: int) -> int:
+        for field in record.fields:
+            at = self.over(field.type, at)
+        return at
+
+    def _leaf(self, avro: AvroType, at: int) -> int:
         if isinstance(avro, Fixed):
             return self._skip(at, avro.size)
         if isinstance(avro, Enum):
             number, at = self._number(at)
             _within(number, len(avro.symbols), f"enum {avro.name} has no symbol")
             return at
-        if isinstance(avro, Union):
-            number, at = self._number(at)
-            _within(number, len(avro.branches), "the union has no branch")
-            return self.over(avro.branches[number], at)
-        return self._blocks(avro, at)
+        return self._primitive(avro.kind, at)
 
     def _primitive(self, kind: str, at: int) -> int:
         if kind == "boolean":
@@ -127,13 +158,13 @@ class _Walk:
         return self._least[id(avro)]
 
     def _claim(self, count: int, least: int, weight: int) -> None:
-        if count * least > len(self._data):
+        if count * least > self._bytes:
             raise DatumInvalid("it ends too early")
         self._empty_items += 0 if least else count
         if self._empty_items > EMPTY_ITEMS_MAX:
             raise DatumInvalid(f"it has more than {EMPTY_ITEMS_MAX} items that take no bytes")
         self._claimed += count * weight
-        if self._claimed > CLAIM_MAX * len(self._data):
+        if self._claimed > CLAIM_MAX * self._bytes:
             raise DatumInvalid(f"its items take more than {CLAIM_MAX} times its bytes in columns")
 
     def _key(self, at: int, keys: set[bytes]) -> int:

@@ -145,13 +145,14 @@ class _Lines:
 
 class Press:
     """A compiled recipe. Raises ConfigurationRefused if its parser, schema or key do not fit
-    together.
+    together, and SchemaUnsupported if records of the schema cannot be encoded.
     """
 
     def __init__(self, recipe: Recipe, codec: compression.Codec = compression.Codec.ZSTD) -> None:
         self.recipe = recipe
         self._compression = codec
         self._codec = Codec(recipe.schema.text)
+        self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self._parser = build_parser(recipe, self._codec)
         _check_key(recipe, self._codec)

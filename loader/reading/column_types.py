@@ -13,6 +13,7 @@ They are the Arrow types of `skidway.schemas.codec`, except for these:
 | record without fields | struct of a null string `_` | Parquet has no struct without fields |
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
+A type that contains itself is a string already in the codec's types (`schemas/codec/json_text.py`).
 Times and timestamps keep the numbers of their Avro datums, as in Spark's from_avro. No conversion
 loses anything. docs/adr/0019-columns-that-stay-readable.md tells which conversions were tried.
 """

@@ -7,7 +7,7 @@ the value's bytes, the origin and one of these reasons:
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id
     unknown-schema    the registry has no schema of that id, or the schema cannot become columns
-    undecodable       the value's Avro data does not match its schema
+    undecodable       the value's Avro data does not match its schema, or is nested too deeply
     not-projectable   the row does not fit the subject's latest schema
 """
 

@@ -11,7 +11,7 @@ without default, a type that has no cast), all its rows are set apart.
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
 neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
 resolution refuses a nested type, Arrow casts it like a plain type. But if the type contains a
-union, nothing is cast, and all rows are set apart.
+union, or contains itself, nothing is cast, and all rows are set apart.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from skidway.schemas.avro_schema import (
     Field,
     Map,
     Record,
+    Recursive,
     Union,
     default_fault,
     parse,
@@ -39,7 +40,8 @@ from skidway.schemas.avro_schema import (
 from skidway.schemas.canonical import canonical
 from skidway.schemas.codec.arrow import arrow_schema, arrow_type, as_record, branches_of
 from skidway.schemas.codec.conform import checked_cast
-from skidway.schemas.codec.resolution import Unresolvable, resolution
+from skidway.schemas.codec.matching import Unresolvable
+from skidway.schemas.codec.resolution import resolution
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.schemas.codec.spreading import null_of, repeated
 from skidway.schemas.codec.times import time_faults
@@ -122,7 +124,7 @@ def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
     """The step that makes the reader's field from the writer's field number `at`."""
     source, has_choice = arrow_type(written), _has_choice(written) or _has_choice(read)
     is_same = source == field.type and (not has_choice or canonical(written) == canonical(read))
-    if not is_same and (types.is_nested(source) or types.is_nested(field.type)):
+    if not is_same and (has_choice or types.is_nested(source) or types.is_nested(field.type)):
         try:
             resolve = resolution(written, read, field.name)
         except Unresolvable as error:
@@ -147,7 +149,10 @@ def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjecta
 
 
 def _has_choice(avro: AvroType) -> bool:
-    """Whether the type contains, at any depth, a union of several members besides null."""
+    """Whether the type contains, at any depth, a union of several members besides null, or a type
+    that contains itself."""
+    if isinstance(avro, Recursive):
+        return True
     if isinstance(avro, Union):
         inside = [avro.branches[at] for at in branches_of(avro)]
         return len(inside) > 1 or any(map(_has_choice, inside))

@@ -12,9 +12,11 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.loader.reading.column_types import column_type
-from skidway.schemas.avro_schema import Array, AvroType, Enum, Map, Record, Union, parse
-from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, unwrapped
-from skidway.schemas.codec.resolution import Unresolvable, chosen_member
+from skidway.schemas.avro_schema import Array, AvroType, Enum, Map, Record, Recursive, Union, parse
+from skidway.schemas.codec.arrow import arrow_type, as_record, branches_of, is_nullable, unwrapped
+from skidway.schemas.codec.json_resolution import Resolver
+from skidway.schemas.codec.matching import Unresolvable
+from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
 """Promotions after which a column has the same type."""
@@ -30,6 +32,8 @@ def are_alike(old: str, new: str) -> bool:
 
 
 def _alike(old: AvroType, new: AvroType) -> bool:
+    if isinstance(old, Recursive) or isinstance(new, Recursive):
+        return isinstance(old, Recursive) and isinstance(new, Recursive) and _same_texts(old, new)
     old, new = unwrapped(old)[0], unwrapped(new)[0]
     if isinstance(old, Record) and isinstance(new, Record):
         # Spark reads a struct as null if the file has none of its fields.
@@ -84,6 +88,41 @@ def _same_members(old: Union, new: Union) -> bool:
         except Unresolvable:
             return False
     return True
+
+
+def _same_texts(old: Recursive, new: Recursive) -> bool:
+    """Whether resolution changes no text of the old type."""
+    try:
+        Resolver().of(old, new, "")
+        return _same_text(old.type, new.type, set())
+    except (Unresolvable, RecursionError):
+        return False
+
+
+def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
+    """The same for types that can be resolved. known: pairs of records that are compared already,
+    because a record may lead back to itself."""
+    if is_nullable(old) and not is_nullable(new):
+        return False
+    old, new = unwrapped(old)[0], unwrapped(new)[0]
+    if isinstance(old, Record) and isinstance(new, Record):
+        if (old.name, new.name) in known:
+            return True
+        known.add((old.name, new.name))
+        return [x.name for x in old.fields] == [x.name for x in new.fields] and all(
+            _same_text(x.type, y.type, known) for x, y in zip(old.fields, new.fields, strict=True)
+        )
+    if isinstance(old, Array) and isinstance(new, Array):
+        return _same_text(old.items, new.items, known)
+    if isinstance(old, Map) and isinstance(new, Map):
+        return _same_text(old.values, new.values, known)
+    if isinstance(old, Union) and isinstance(new, Union):
+        before, after = ([x.branches[at] for at in branches_of(x)] for x in (old, new))
+        return all(
+            Resolver().chosen(each, new, "")[1] == place and _same_text(each, after[place], known)
+            for place, each in enumerate(before)
+        )
+    return _same_values(old, new)
 
 
 def _file_type(avro: AvroType) -> pa.DataType:

@@ -8,10 +8,11 @@ the same to a reader. A schema that references other schemas is parsed with the 
 those schemas.
 
 A named type that refers to itself gives a graph with a cycle, so `Record.fields` is filled after
-the record is made. A schema has at most `NESTING_MAX` levels, so that no schema can exhaust the
-stack, and at most `CHARACTERS_MAX` characters. tests/conformance/avro compares our parser's
-verdicts, and the texts in which we write schemas, with those of Apache Avro's Java library. It also
-lists where our parser is stricter and why.
+the record is made. `recursion` takes the cycles out for code that must reach an end. A schema has
+at most `NESTING_MAX` levels, so that no schema can exhaust the stack, and at most `CHARACTERS_MAX`
+characters. tests/conformance/avro compares our parser's verdicts, and the texts in which we write
+schemas, with those of Apache Avro's Java library. It also lists where our parser is stricter and
+why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault
@@ -35,6 +36,7 @@ from skidway.schemas.avro_schema.model import (
     namespace_of,
 )
 from skidway.schemas.avro_schema.parser import CHARACTERS_MAX, NESTING_MAX, parse
+from skidway.schemas.avro_schema.recursion import Recursive, leading_back, without_circles
 
 __all__ = [
     "CHARACTERS_MAX",
@@ -51,12 +53,15 @@ __all__ = [
     "Named",
     "Primitive",
     "Record",
+    "Recursive",
     "SchemaInvalid",
     "Union",
     "default_fault",
     "fullname",
+    "leading_back",
     "logical_type",
     "named_types",
     "namespace_of",
     "parse",
+    "without_circles",
 ]

@@ -27,6 +27,7 @@ from skidway.schemas.avro_schema.model import (
     Union,
     shown,
 )
+from skidway.schemas.avro_schema.recursion import Recursive
 
 STEPS_MAX: Final = 2_000_000
 """The check of a schema's defaults looks at this many values, fields and characters at most, which
@@ -108,6 +109,8 @@ class DefaultCheck:
             raise SchemaInvalid("The schema's defaults are too large to be checked.")
 
     def _checked(self, avro: AvroType, value: Any) -> str | None:
+        if isinstance(avro, Recursive):
+            return self._fault(avro.type, value)
         if isinstance(avro, Union):
             if any(self._fault(branch, value) is None for branch in avro.branches):
                 return None

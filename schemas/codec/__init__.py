@@ -11,6 +11,10 @@ path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
+No columns hold a type that contains itself. The field at which its circle begins is a column of
+texts in JSON; these values are read one by one, between columns that are read as always. The codec
+only decodes such a schema.
+
 A bad row or datum is set apart with its index and reason; the other rows or datums are processed.
 Whatever the input bytes are, the codec does not panic or hang. It takes memory only in proportion
 to the number of input bytes (`skidway.schemas.bounds`).
@@ -27,7 +31,9 @@ Reading order:
     rows        decodes one datum at a time
     datum_reader   `DatumReader`: decodes datums of a writer's schema into columns of a reader's;
                    resolution: Avro's rules for a pair of schemas; promotion: Avro's rules for a
-                   pair of primitive or fixed types
+                   pair of primitive or fixed types; matching: which types belong together
+    json_text      the texts of values whose type contains itself; text_columns: columns of such
+                   texts; json_resolution: Avro's rules for such values
     text        checks UTF-8 and keys of whole columns; spreading: puts rows back into their places
     times       checks times of day
     metrics     the codec's counters
@@ -37,7 +43,7 @@ from skidway.schemas.codec.codec import Codec, Decoded, EncodeRefused
 from skidway.schemas.codec.conform import ColumnsRefused
 from skidway.schemas.codec.datum_reader import DatumReader
 from skidway.schemas.codec.faults import NOT_UTF8, NotUtf8
-from skidway.schemas.codec.resolution import Unresolvable
+from skidway.schemas.codec.matching import Unresolvable
 
 __all__ = [
     "NOT_UTF8",

@@ -17,14 +17,19 @@
 | union of null and one type | that type, nullable |
 | union of several types, perhaps null too | struct of member0, member1, ... |
 | null, union of nothing but null | null |
+| any type that leads back to the record of the field | string: JSON (`json_text`) |
 
 A union's members are its branches except null, numbered in order. Exactly one member is not null,
 or the struct itself is null. This is the form of Spark's from_avro; Parquet and ORC have no unions.
 A schema that is no record has one column, `value`. This works because the datum of a record with
 one field has the same bytes as the datum of that field. A logical type that Avro does not know, or
-that does not fit its base type, is ignored, as the specification demands. Two kinds of schemas are
-refused: a schema in which a type contains itself (no finite number of columns holds such a type),
-and a schema that is a record without fields. The refusal names the place in the schema.
+that does not fit its base type, is ignored, as the specification demands.
+
+No finite number of columns holds a type that contains itself. So a field whose type leads back to
+the record that has the field becomes text (`skidway.schemas.avro_schema.recursion`): the column, or
+the nested field, where the circle begins. `as_record` takes the circles out; the other functions of
+the codec take types without circles. Two kinds of schemas are refused: a record without fields, and
+a schema of whose text a small datum could claim much. The refusal names the place in the schema.
 """
 
 from __future__ import annotations
@@ -45,9 +50,12 @@ from skidway.schemas.avro_schema import (
     Map,
     Primitive,
     Record,
+    Recursive,
     Union,
     logical_type,
+    without_circles,
 )
+from skidway.schemas.bounds import text_fault
 
 COLUMNS_MAX: Final = 10_000
 """A record and the records inside it have at most this many fields together. Without this limit,
@@ -107,8 +115,9 @@ def arrow_type(avro: AvroType) -> pa.DataType:
 
 
 def as_record(avro: AvroType) -> Record:
-    """`avro` if it is a record. Otherwise a record whose only field has the type `avro`: the datums
-    of this record have the same bytes as the datums of `avro`."""
+    """`avro`, without circles, if it is a record. Otherwise a record whose only field has the type
+    `avro`: the datums of this record have the same bytes as the datums of `avro`."""
+    avro = without_circles(avro)
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
 
@@ -125,14 +134,16 @@ def branches_of(union: Union) -> list[int]:
 
 def is_nullable(avro: AvroType) -> bool:
     """Whether the type is a union of null and something else."""
+    if isinstance(avro, Recursive):
+        return is_nullable(avro.type)
     return isinstance(avro, Union) and 0 < len(branches_of(avro)) < len(avro.branches)
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
     """The type without its null branch, and whether it had a null branch. A union of several other
-    branches is returned as it is."""
+    branches is returned as it is, and so is a type that leads back."""
     if not isinstance(avro, Union):
-        return avro, False
+        return avro, is_nullable(avro)
     members = branches_of(avro)
     if len(members) == 1:
         return avro.branches[members[0]], is_nullable(avro)
@@ -180,14 +191,14 @@ def column_bytes(arrow: pa.DataType) -> int:
 
 def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
     """The number of columns that a type and all types inside it take together. The columns of each
-    record are computed once. A record inside itself counts as one column."""
+    record are computed once."""
     if isinstance(avro, Union):
         return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
     if isinstance(avro, Array):
         return 1 + _columns(avro.items, outer, known)
     if isinstance(avro, Map):
         return 1 + _columns(avro.values, outer, known)
-    if not isinstance(avro, Record) or avro.name in outer:
+    if not isinstance(avro, Record):
         return 1
     if len(outer) < NESTING_MAX and avro.name not in known:
         inside = (*outer, avro.name)
@@ -198,8 +209,6 @@ def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> i
 def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
     if len(outer) >= NESTING_MAX:
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
-    if record.name in outer:
-        raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
     # Only records count as levels, because the schema's text limits the nesting of all other types:
     # only a reference to a record by its name can lead deeper than the text.
     inside = (*outer, record.name)
@@ -215,6 +224,11 @@ def _field(name: str, avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.F
 
 
 def _type(avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.DataType:
+    if isinstance(avro, Recursive):
+        fault = text_fault(avro.type)
+        if fault:
+            raise SchemaUnsupported(f"Field {path} contains itself, and is no text: {fault}.")
+        return pa.string()
     if isinstance(avro, Primitive | Fixed):
         return _leaf(avro)
     if isinstance(avro, Enum):

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from skidway.errors import SkidwayError
-from skidway.schemas.avro_schema import parse
+from skidway.schemas.avro_schema import leading_back, parse
 from skidway.schemas.bounds import ITEMS_BYTES_MAX, item_types
 from skidway.schemas.codec import metrics
-from skidway.schemas.codec.arrow import arrow_schema, as_record
+from skidway.schemas.codec.arrow import SchemaUnsupported, arrow_schema, as_record
 from skidway.schemas.codec.conform import ColumnsRefused, conform
 from skidway.schemas.codec.fast_path import FastPath, NotProven, wire_columns
 from skidway.schemas.codec.reading import read_columns, reader_of
@@ -67,13 +67,14 @@ class Codec:
         avro = parse(schema, check_defaults=False)
         self.arrow_schema: pa.Schema = arrow_schema(avro)
         self._record = as_record(avro)
+        self._leading_back = leading_back(self._record)
         self._name = getattr(avro, "name", avro.kind)
         pairs = list(zip(self._record.fields, self.arrow_schema, strict=True))
         columns = wire_columns(self._record)
         self._fast = FastPath(columns) if columns else None
         self._readers = [reader_of(each.type, column.type) for each, column in pairs]
         self._writers = [writer_of(each.type) for each, _ in pairs]
-        self._has_items = bool(item_types(self._record))
+        self._has_items = bool(item_types(self._record) or self._leading_back)
         self._rows = Rows(self._record, self.arrow_schema)
         metrics.made(self.path)
 
@@ -87,6 +88,13 @@ class Codec:
         """Full name of the schema's record, enum or fixed; for another schema, its kind."""
         return str(self._name)
 
+    def check_encodes(self) -> None:
+        """Raises `SchemaUnsupported` if the codec only decodes: the schema contains itself, and
+        nobody has checked the texts of such values."""
+        if self._leading_back:
+            place = self._leading_back
+            raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
+
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
         """One datum per row. Raises `EncodeRefused` if a row does not fit the schema."""
         datums, refused = self.encode_rows_checked(batch)
@@ -98,8 +106,10 @@ class Codec:
         """(datums, [(index, reason), ...]): one datum per row, null for a refused row.
 
         A missing column takes its field's default. Raises `ColumnsRefused` if columns and fields do
-        not match, or if the batch is larger than `BATCH_BYTES_MAX`.
+        not match, or if the batch is larger than `BATCH_BYTES_MAX`; and `SchemaUnsupported`, see
+        `check_encodes`.
         """
+        self.check_encodes()
         if batch.nbytes > BATCH_BYTES_MAX:
             raise ColumnsRefused(f"A batch has {batch.nbytes} bytes, more than {BATCH_BYTES_MAX}.")
         columns, faults = conform(batch, self._record, self.arrow_schema)
@@ -129,7 +139,8 @@ class Codec:
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
         """If the schema has arrays or maps, decodes in parts, because locating an item takes about
-        a hundred bytes. A part has at most `ITEMS_BYTES_MAX` bytes, or is a single longer datum."""
+        a hundred bytes; likewise if it has texts, which are longer than their datums. A part has at
+        most `ITEMS_BYTES_MAX` bytes, or is a single longer datum."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:

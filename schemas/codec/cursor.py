@@ -64,6 +64,11 @@ class Chunk:
         return np.ndarray((len(self.data) - _WORD_BYTES + 1,), "<u8", self.data, strides=(1,))
 
     @cached_property
+    def raw(self) -> bytes:
+        """The data, for code that reads values one by one."""
+        return self.data.tobytes()
+
+    @cached_property
     def last_bytes(self) -> Ints:
         """Positions of all bytes that could be the last byte of a varint."""
         return np.flatnonzero(self.data < _MORE)

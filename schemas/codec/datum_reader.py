@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skidway.schemas.avro_schema import Record, parse
+from skidway.schemas.avro_schema import Record, parse, without_circles
 from skidway.schemas.canonical import canonical
 from skidway.schemas.codec import metrics
 from skidway.schemas.codec.arrow import arrow_schema
 from skidway.schemas.codec.codec import Codec, Decoded
+from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.promotion import ROUNDED
-from skidway.schemas.codec.resolution import Unresolvable, resolution
+from skidway.schemas.codec.resolution import resolution
 
 Schema = str | dict[str, Any] | list[Any]
 
@@ -30,7 +31,7 @@ class DatumReader:
         self._codec = Codec(writer)
         written, read = (parse(each, check_defaults=False) for each in (writer, reader))
         self.arrow_schema: pa.Schema = arrow_schema(read)
-        self._step = resolution(written, read)
+        self._step = resolution(without_circles(written), without_circles(read))
         self._is_same = canonical(written) == canonical(read)
         self._from_record, self._to_record = isinstance(written, Record), isinstance(read, Record)
 

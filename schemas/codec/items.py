@@ -19,10 +19,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
+from skidway.schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Recursive, Union
 from skidway.schemas.bounds import CLAIM_MAX, least_bytes
 from skidway.schemas.codec.arrow import column_bytes
 from skidway.schemas.codec.cursor import Cursor, Ints, Mask
+from skidway.schemas.codec.text_columns import text_skipper
 
 ROWS_MIN: Final = 32
 """Least number of rows for which one more round of items costs less than reading the rows' datums
@@ -245,6 +246,8 @@ def _skipper(avro: AvroType) -> Skip:
         return _skip_items(avro.items, is_map=False)
     if isinstance(avro, Map):
         return _skip_items(avro.values, is_map=True)
+    if isinstance(avro, Recursive):
+        return text_skipper(avro)
     return _skip_number if avro.kind in _NUMBERS else _skip_sized
 
 

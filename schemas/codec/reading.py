@@ -20,13 +20,23 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Record,
+    Recursive,
+    Union,
+)
 from skidway.schemas.codec import decimals
 from skidway.schemas.codec.arrow import branches_of, decimal_type, is_nullable
 from skidway.schemas.codec.cursor import Chunk, Cursor, Ints, Mask
 from skidway.schemas.codec.items import Located, locator
 from skidway.schemas.codec.spreading import spread
 from skidway.schemas.codec.text import repeated_keys, utf8_faults
+from skidway.schemas.codec.text_columns import text_reader
 from skidway.schemas.codec.times import time_faults
 
 Reader = Callable[[Cursor], pa.Array]
@@ -46,6 +56,8 @@ def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa
 def reader_of(avro: AvroType, arrow: pa.DataType) -> Reader:
     """Makes a reader for values of the type `avro`. The reader returns arrays of exactly the type
     `arrow`."""
+    if isinstance(avro, Recursive):
+        return text_reader(avro)
     if isinstance(avro, Union):
         return _union(avro, arrow)
     if isinstance(avro, Record):

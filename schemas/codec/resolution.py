@@ -16,6 +16,7 @@ decides so:
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)
+If a type leads back to its record in one of the schemas, `json_resolution` resolves value by value.
 Schemas that cannot be resolved at all are refused when they are compiled. If some but not all
 branches of a writer's union cannot be resolved, the rows with these branches do not fit, as the
 specification demands.
@@ -30,21 +31,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skidway.errors import SkidwayError
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,
     Enum,
     Field,
-    Fixed,
     Map,
-    Primitive,
     Record,
+    Recursive,
     Union,
     default_fault,
 )
 from skidway.schemas.codec.arrow import arrow_type, branches_of, is_nullable
-from skidway.schemas.codec.promotion import NotPromotable, promotion
+from skidway.schemas.codec.json_resolution import text_step
+from skidway.schemas.codec.matching import Unresolvable, check_name, leaf, mismatch, unknown_symbol
 from skidway.schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.schemas.codec.spreading import merged, null_of, repeated
 
@@ -54,28 +54,25 @@ Unfit = list[tuple[Mask, str]]
 Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
 
 
-class Unresolvable(SkidwayError):
-    """The reader's schema cannot read any datum of the writer's schema; the message names the
-    place."""
-
-
 def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
     """Makes the step that turns the writer's column into the reader's. Raises `Unresolvable`."""
+    if isinstance(writer, Recursive) or isinstance(reader, Recursive):
+        return text_step(writer, reader, path)
     if isinstance(writer, Union):
         return _from_union(writer, reader, path)
     if isinstance(reader, Union):
         return _into_union(writer, reader, path)
     if isinstance(writer, Record) and isinstance(reader, Record):
-        _check_name(writer, reader, path)
+        check_name(writer, reader, path)
         return _record(writer, reader, path)
     if isinstance(writer, Array) and isinstance(reader, Array):
         return _array(writer, reader, path)
     if isinstance(writer, Map) and isinstance(reader, Map):
         return _map(writer, reader, path)
     if isinstance(writer, Enum) and isinstance(reader, Enum):
-        _check_name(writer, reader, path)
+        check_name(writer, reader, path)
         return _enum(writer, reader)
-    return _leaf(writer, reader, path)
+    return leaf(writer, reader, path)
 
 
 def chosen_member(writer: AvroType, reader: Union) -> int:
@@ -181,36 +178,9 @@ def _enum(writer: Enum, reader: Enum) -> Step:
         if reader.default is not None:
             return pc.if_else(known, column, reader.default), []
         unknown = ~np.asarray(known)
-        reason = f"a symbol that enum {reader.name} has not, nor a default"
-        return column, [(unknown, reason)] if unknown.any() else []
+        return column, [(unknown, unknown_symbol(reader))] if unknown.any() else []
 
     return step
-
-
-def _leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
-    if isinstance(writer, Fixed) and isinstance(reader, Fixed):
-        _check_name(writer, reader, path)
-        if writer.size != reader.size:
-            raise Unresolvable(f"Field {path} was a fixed({writer.size}) and is ({reader.size}).")
-    elif not (isinstance(writer, Primitive) and isinstance(reader, Primitive)):
-        raise _mismatch(writer, reader, path)
-    try:
-        return promotion(writer, reader)
-    except NotPromotable:
-        raise _mismatch(writer, reader, path) from None
-
-
-def _mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
-    return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
-
-
-def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Raises Unresolvable unless the two names are equal without their namespaces, or the writer's
-    full name is an alias of the reader's type."""
-    same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
-    if not same and writer.name not in reader.aliases:
-        where = f" at {path}" if path else ""
-        raise Unresolvable(f"The {writer.kind} {writer.name}{where} is {reader.name} now.")
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
@@ -219,7 +189,7 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
-            raise _mismatch(writer, reader, path)
+            raise mismatch(writer, reader, path)
         return lambda column: (repeated(null_of(arrow), len(column)), [])
     inner, number = _chosen(writer, reader, path)
     return inner if len(branches_of(reader)) == 1 else _as_member(inner, number, arrow)
@@ -237,7 +207,7 @@ def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
                 return resolution(writer, branch, path), number
             except Unresolvable:
                 continue
-    raise _mismatch(writer, reader, path)
+    raise mismatch(writer, reader, path)
 
 
 def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:

@@ -10,12 +10,20 @@ wrapped with the name of its branch, `{"member1": value}`, because a struct colu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, default_fault
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Map,
+    Record,
+    Recursive,
+    Union,
+    default_fault,
+    leading_back,
+)
 from skidway.schemas.bounds import CLAIM_MAX, ROWS_BYTES_MAX, item_types, least_bytes
 from skidway.schemas.codec.arrow import (
     arrow_type,
@@ -25,8 +33,9 @@ from skidway.schemas.codec.arrow import (
     member,
     unwrapped,
 )
+from skidway.schemas.codec.json_text import JsonText, Malformed, scaled
 from skidway.schemas.codec.times import checked_time, is_time
-from skidway.schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum
+from skidway.schemas.datum import malformed_reason, plain_schema, read_checked, read_datum
 from skidway.schemas.strict import check_datum
 
 Convert = Callable[[Any], Any]
@@ -42,6 +51,7 @@ class Rows:
         self._plain = plain_schema(record, tagged=True)
         self._incoming = {each.name: _incoming(each.type) for each in record.fields}
         self._weights = _weights(record)
+        self._has_circles = leading_back(record) is not None
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
         """The columns of the good datums, and the reason of each bad datum by its index.
@@ -60,14 +70,16 @@ class Rows:
         for index, datum in part.items():
             try:
                 rows[index] = self._read(datum)
-            except MALFORMED as error:
+            except Malformed as error:
                 faults[index] = malformed_reason(error)
         return self._columns(rows, faults)
 
     def _read(self, datum: bytes) -> dict[str, Any]:
-        if self._weights:
+        if self._weights or self._has_circles:
             check_datum(self._record, datum, lambda avro: self._weights.get(id(avro), 0))
-        row: dict[str, Any] = read_datum(self._record, self._plain, datum)
+            row: dict[str, Any] = read_checked(self._plain, datum)
+        else:
+            row = read_datum(self._record, self._plain, datum)
         return {
             name: value if (convert := self._incoming[name]) is None else convert(value)
             for name, value in row.items()
@@ -105,6 +117,8 @@ DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, Val
 
 def default_value(avro: AvroType, value: Any) -> Any:
     """The Python value that Arrow takes for the JSON default `value` of a checked schema."""
+    if isinstance(avro, Recursive):
+        return JsonText(avro.type).of_default(value)
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
         return _default_member(avro, value)
     inner, _ = unwrapped(avro)
@@ -121,7 +135,7 @@ def default_value(avro: AvroType, value: Any) -> Any:
         return [(key, default_value(inner.values, each)) for key, each in value.items()]
     if inner.kind in ("bytes", "fixed"):
         raw = value.encode("latin-1")
-        return raw if decimal_type(inner) is None else _to_decimal(raw, decimal_type(inner))
+        return raw if decimal_type(inner) is None else scaled(raw, decimal_type(inner))
     return checked_time(inner, value) if is_time(inner) else value
 
 
@@ -164,12 +178,14 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 def _incoming(avro: AvroType) -> Convert | None:
     """Makes the function that turns fastavro's Python value into one that Arrow takes; None if both
     are the same."""
+    if isinstance(avro, Recursive):
+        return JsonText(avro.type).of
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
         return _to_member(avro)
     inner, _ = unwrapped(avro)
     decimal = decimal_type(inner)
     if decimal is not None:
-        return _unless_none(lambda value: _to_decimal(value, decimal))
+        return _unless_none(lambda value: scaled(value, decimal))
     if is_time(inner):
         return _unless_none(lambda number: checked_time(inner, number))
     return _nested(inner)
@@ -213,10 +229,3 @@ def _to_member(union: Union) -> Convert | None:
 
 def _unless_none(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
-
-
-def _to_decimal(raw: bytes, arrow: pa.DataType) -> Decimal:
-    digits = str(abs(unscaled := int.from_bytes(raw, "big", signed=True)))
-    if len(digits) > arrow.precision:
-        raise ValueError(f"a decimal has {len(digits)} digits, more than {arrow.precision}")
-    return Decimal((unscaled < 0, tuple(map(int, digits)), -arrow.scale))

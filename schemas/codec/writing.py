@@ -20,10 +20,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skidway.schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Record,
+    Recursive,
+    Union,
+)
 from skidway.schemas.codec import decimals
 from skidway.schemas.codec.arrow import branches_of, decimal_type, is_nullable
 from skidway.schemas.codec.cursor import Ints, Mask, Words
+from skidway.schemas.codec.text_columns import text_writer
 
 Fragment: TypeAlias = "pa.BinaryArray | pa.BinaryScalar"
 """Some bytes for every row. A scalar means the same bytes for all rows."""
@@ -62,6 +72,9 @@ def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
 
 def writer_of(avro: AvroType) -> Writer:
     """Makes the writer for columns of that type."""
+    if isinstance(avro, Recursive):
+        text = text_writer(avro)
+        return lambda array: [text(array)]
     if isinstance(avro, Union):
         return _union(avro)
     if isinstance(avro, Record):

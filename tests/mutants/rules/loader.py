@@ -98,6 +98,42 @@ MUTANTS = (
         ("tests/unit/loader/rewriting/test_alike.py::test_not_alike",),
     ),
     Mutant(
+        "a text in JSON needs no rewriting, whatever its type",
+        "loader/rewriting/alike.py",
+        "        return _same_text(old.type, new.type, set())\n",
+        "        return True\n",
+        ("tests/unit/loader/rewriting/test_alike.py::test_not_alike",),
+    ),
+    Mutant(
+        "the text of a type that contains itself is a string like any other",
+        "loader/reading/projection.py",
+        """    if isinstance(avro, Recursive):
+        return True
+""",
+        "",
+        ("tests/unit/loader/reading/test_projection.py::test_a_text_follows_avros_resolution",),
+    ),
+    Mutant(
+        "a value may be nested as deeply as it likes",
+        "schemas/strict.py",
+        "            if self._depth > DEPTH_MAX:\n",
+        "            if False:\n",
+        (
+            "tests/unit/schemas/codec/test_hostile.py::"
+            "test_values_that_contain_themselves_are_read_up_to_a_depth",
+        ),
+    ),
+    Mutant(
+        "what rests on a pair of records that turned out bad is kept",
+        "schemas/codec/json_resolution.py",
+        "            for key in list(self._records)[before:]:\n",
+        "            for key in [pair]:\n",
+        (
+            "tests/unit/schemas/codec/test_json_resolution.py::"
+            "test_nothing_rests_on_a_pair_of_records_that_turned_out_bad",
+        ),
+    ),
+    Mutant(
         "what a number means makes no difference",
         "loader/rewriting/alike.py",
         "    return is_same and same_meaning and bool(",

@@ -1,6 +1,9 @@
 """Pressing makes record batches of the bytes that intents name, by the source's recipe. An intent
 is a stored promise to send certain bytes of a file."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSett
 from skidway.agent.values.intents import Intent, Reading
 from skidway.audit.counts import checksum
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec.arrow import SchemaUnsupported
 from skidway.schemas.single_object import schema_text
 from support.agent_press import AGENT, READ_MS, press, reading, recipe, records, regex, rejected
 from support.agent_world import datum_text, records_of
@@ -199,6 +203,15 @@ def test_a_key_that_is_no_field_is_refused() -> None:
     """A key that is no field of the schema is refused."""
     with pytest.raises(ConfigurationRefused, match="nope"):
         Press(recipe(key="nope"))
+
+
+def test_a_schema_that_contains_itself_is_refused() -> None:
+    """A source whose schema contains itself is refused at once, in a sentence that names the
+    field."""
+    fields = [{"name": "line", "type": "string"}, {"name": "of", "type": ["null", "R"]}]
+    text = json.dumps({"type": "record", "name": "R", "fields": fields})
+    with pytest.raises(SchemaUnsupported, match="Field of contains itself: its values are only"):
+        Press(replace(recipe(), schema=Schema(1, text)))
 
 
 def test_recipes_are_known_by_their_fingerprint() -> None:

@@ -94,6 +94,23 @@ def test_types_are_promoted(written: object, read: object, value: object, expect
     assert (columns, fits) == ([[expected]], [True])
 
 
+def test_a_text_follows_avros_resolution() -> None:
+    """The text of a field whose type contains itself becomes the text of the newest schema; if that
+    schema cannot read it, all rows are set apart, and no text is taken as it is."""
+    old = record(field("v", "int"), field("next", ["null", "R"]))
+    new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
+    texts: list[object] = ['{"v":2,"next":null}', None]
+    columns, fits = project(old, new, v=[1, 1], next=texts)
+    assert (columns, fits) == ([[1, 1], ['{"w":2.0,"next":null}', None]], [True, True])
+    for kind in ("string", ["string", "null"], {"type": "array", "items": "R"}):
+        other = record(field("v", "int"), field("next", kind))
+        if kind == ["string", "null"]:  # null has a place there
+            assert project(old, other, v=[1, 1], next=texts) == ([[1], [None]], [False, True])
+        else:
+            with pytest.raises(NotProjectable, match="next was written as"):
+                project(old, other, v=[1], next=[None])
+
+
 @pytest.mark.parametrize(
     ("written", "read", "value", "expected"),
     [

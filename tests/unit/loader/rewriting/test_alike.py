@@ -46,6 +46,15 @@ def schema(*fields: Any) -> str:
     return json.dumps({"type": "record", "name": "R", "fields": made})
 
 
+def link(value: Any, *more: Any, next: Any = ("null", "L")) -> dict[str, Any]:
+    """A record that contains itself, as the last of its fields says."""
+    next = list(next) if isinstance(next, tuple) else next
+    fields = [{"name": "x", "type": value}, *more, {"name": "next", "type": next}]
+    return {"type": "record", "name": "L", "fields": fields}
+
+
+LINK = link("int")
+END = {"type": "record", "name": "L2", "aliases": ["L"], "fields": [{"name": "x", "type": "int"}]}
 ALIKE = [
     ("int", "long"),
     ("float", "double"),
@@ -61,6 +70,12 @@ ALIKE = [
     (EMPTY, EMPTY),
     ([A, "string"], [A, "string", B]),
     ([SMALL_ENUM, "string"], [ENUM, "string"]),
+    (LINK, LINK),
+    (LINK, link("long")),
+    (link(["null", "int"]), link(["int", "null"])),
+    (link(SMALL_ENUM), link(ENUM)),
+    (link(["int", "string"]), link(["int", "string", "boolean"])),
+    (["null", LINK], {**LINK, "doc": "a list"}),
 ]
 NOT_ALIKE = [
     ("int", "double"),
@@ -92,6 +107,18 @@ NOT_ALIKE = [
     (decimal(40, 2), decimal(41, 3)),
     (ENUM, {**SMALL_ENUM, "default": "A"}),
     ({"type": "int", "logicalType": "date"}, "int"),
+    (LINK, link("double")),
+    (LINK, link(["string", "int"])),
+    (LINK, link("int", {"name": "y", "type": "int", "default": 0})),
+    (link("int", {"name": "y", "type": "int"}), LINK),
+    (LINK, link("int", next=["null", "string", "L"])),
+    (LINK, link("int", next=["null", END])),
+    (link("int", next=["null", END]), LINK),
+    (LINK, link("int", next="string")),
+    (link(["null", "int"]), LINK),
+    (link(["int", "long"]), link(["long", "int"])),
+    (link(decimal(9)), link(decimal(9, 2))),
+    (link(ENUM), link({**SMALL_ENUM, "default": "A"})),
 ]
 
 

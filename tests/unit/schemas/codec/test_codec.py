@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
+from contextlib import suppress
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -469,7 +470,7 @@ def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], w
     [
         ("{", SchemaInvalid, "no JSON"),
         (record(), SchemaUnsupported, "has no fields"),
-        (record(("a", ["null", "R"])), SchemaUnsupported, "Field a contains itself"),
+        (record(("a", ["null", "R"]), ("n" * 999, "null")), SchemaUnsupported, "a contains itself"),
     ],
 )
 def test_schemas_without_columns_are_refused_in_a_sentence(
@@ -621,4 +622,6 @@ def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
             continue
         datums = [random.randbytes(random.randint(0, 12)) for _ in range(4)]
         decoded = codec.decode(pa.array(datums, pa.binary()))
-        assert codec.decode(codec.encode(decoded.batch)).batch.num_rows == decoded.batch.num_rows
+        with suppress(SchemaUnsupported):  # a schema that contains itself is only decoded
+            again = codec.decode(codec.encode(decoded.batch))
+            assert again.batch.num_rows == decoded.batch.num_rows

@@ -16,7 +16,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from skidway.schemas.avro_schema import NESTING_MAX, parse
-from skidway.schemas.codec import Codec
+from skidway.schemas.bounds import DEPTH_MAX
+from skidway.schemas.codec import Codec, json_text
 from skidway.schemas.codec.arrow import SchemaUnsupported
 from skidway.schemas.strict import DatumInvalid, check_datum
 
@@ -139,8 +140,7 @@ def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
 
 
 def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
-    """Schemas up to the nesting limit work, and recursive schemas are refused, so that no datum
-    exhausts the stack."""
+    """Schemas up to the nesting limit work, and no datum exhausts the stack."""
 
     def nested(depth: int) -> dict[str, Any]:
         avro: Any = "long"
@@ -153,9 +153,77 @@ def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
     decoded = codec.decode(pa.array([good, bad]))
     assert decoded.good.tolist() == [True, False]
     assert codec.encode(decoded.batch).to_pylist() == [good]
-    recursive = {"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", "R"]}]}
-    with pytest.raises(SchemaUnsupported, match="Field a contains itself"):
-        Codec(recursive)
+
+
+def chain(depth: int) -> bytes:
+    """A datum of CHAIN: a record with `depth` records inside of each other."""
+    return b"\x02" * depth + b"\0"
+
+
+CHAIN = schema_of(["null", "R"])
+TREE = schema_of(array(["null", "R"]))
+
+
+def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
+    """A value of a schema that contains itself is read up to 256 levels of records. A deeper one is
+    refused with its depth, and neither the stack nor the memory is exhausted."""
+    depths = [0, 1, DEPTH_MAX, DEPTH_MAX + 1, 1000, 1_000_000]
+    decoded = Codec(CHAIN).decode(pa.array(map(chain, depths), pa.binary()))
+    assert decoded.good.tolist() == [depth <= DEPTH_MAX for depth in depths]
+    reasons = {reason for _, reason in decoded.refused}
+    assert reasons == {"it is nested more than 256 levels deep"}
+    texts = [row["a"] for row in decoded.batch.to_pylist()]
+    assert texts[:2] == [None, '{"a":null}']
+    assert texts[2] == '{"a":' * DEPTH_MAX + "null" + "}" * DEPTH_MAX
+
+
+@pytest.mark.parametrize(
+    ("avro", "datum", "reason"),
+    [
+        (TREE, zigzag(HUGE) + b"\0" * 50, "it ends too early"),
+        (TREE, (zigzag(1) + b"\x02") * 50_000 + b"\0" * 50_001, "nested more than 256 levels"),
+        (schema_of("R"), b"", "nested more than 256 levels"),
+        (schema_of(["null", "R", array("null")]), b"\x04" + zigzag(1025) + b"\0", "more than 1024"),
+    ],
+)  # fmt: skip
+def test_no_claim_of_a_value_that_contains_itself_takes_memory_or_time(
+    avro: Any, datum: bytes, reason: str
+) -> None:
+    """Values of schemas that contain themselves are refused in bounded time and memory if they
+    claim huge counts, or have no end."""
+    codec, found = Codec(avro), []
+    begin = time.monotonic()
+    grown = peak(lambda: found.append(codec.decode(pa.array([datum] * 20, pa.binary()))))
+    assert time.monotonic() - begin < WITHIN_S
+    assert grown < MEMORY_MAX
+    assert len(found[0].refused) == 20
+    assert reason in found[0].refused[0][1]
+
+
+def test_a_long_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value whose text has more characters than the limit is refused, and says so."""
+    monkeypatch.setattr(json_text, "TEXT_MAX", len('{"a":null}'))
+    decoded = Codec(CHAIN).decode(pa.array([chain(1), chain(2)], pa.binary()))
+    assert decoded.refused == [(1, "its text has more than 10 characters")]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"name": "x" * 300, "type": "null"}, "record R takes up to 256 times"),
+        (
+            {"name": "x", "type": {"type": "enum", "name": "E", "symbols": ["S" * 300]}},
+            "enum E takes up to 256 times",
+        ),
+    ],
+)
+def test_names_do_not_make_a_large_text_of_a_small_datum(more: Any, words: str) -> None:
+    """A schema that contains itself is refused if names of fields or symbols could make the text
+    much longer than the datum."""
+    schema = schema_of(["null", "R"])
+    schema["fields"].append(more)
+    with pytest.raises(SchemaUnsupported, match=words):
+        Codec(schema)
 
 
 @pytest.mark.parametrize(

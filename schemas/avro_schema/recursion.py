@@ -1,0 +1,133 @@
+"""Takes the circles out of a schema, for code that must reach an end: columns, for example.
+
+A field *leads back* if its type contains, at any depth, the record that has the field. Such a field
+gets the type `Recursive`, a leaf that holds the whole type; all other types stay. Whether a field
+leads back does not depend on the place where its record stands. So a record has the same fields
+wherever it stands, and the same fields when it is compared with another version of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from skidway.schemas.avro_schema.model import (
+    Array,
+    AvroType,
+    Map,
+    Primitive,
+    Record,
+    Union,
+    named_types,
+)
+
+Names = Mapping[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recursive(Primitive):
+    """The type of a field that leads back. `type` is the type as the schema declares it, with its
+    circles. A datum of a `Recursive` has the bytes of a datum of `type`."""
+
+    type: AvroType = field(kw_only=True)
+
+
+def without_circles(avro: AvroType) -> AvroType:
+    """The same schema, with a `Recursive` in each field that leads back. A schema without such
+    fields is returned as it is. This function does not recurse into records, because a chain of
+    references may be long."""
+    records = {each.name: each for each in _records(avro)}
+    inside = {
+        name: [each.name for field in record.fields for each in _referred(field.type)]
+        for name, record in records.items()
+    }
+    group = _groups(inside)
+    leading = {
+        (name, at)
+        for name, record in records.items()
+        for at, each in enumerate(record.fields)
+        if any(group[inner.name] == group[name] for inner in _referred(each.type))
+    }
+    if not leading:
+        return avro
+    copies = {name: replace(record, fields=[]) for name, record in records.items()}
+    for name, record in records.items():
+        copies[name].fields += [
+            replace(
+                each,
+                type=Recursive("recursive", type=each.type)
+                if (name, at) in leading
+                else _copied(each.type, copies),
+            )
+            for at, each in enumerate(record.fields)
+        ]
+    return _copied(avro, copies)
+
+
+def leading_back(avro: AvroType) -> str | None:
+    """The name of a field, at any depth of a schema without circles, that led back; None if the
+    schema had no circles."""
+    fields = (each for record in _records(avro) for each in record.fields)
+    return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
+
+
+def _records(avro: AvroType) -> list[Record]:
+    return [each for each in named_types(avro).values() if isinstance(each, Record)]
+
+
+def _referred(avro: AvroType) -> Iterator[Record]:
+    """The records inside a type that no other record separates from it."""
+    if isinstance(avro, Record):
+        yield avro
+    elif isinstance(avro, Union):
+        for branch in avro.branches:
+            yield from _referred(branch)
+    elif isinstance(avro, Array | Map):
+        yield from _referred(avro.items if isinstance(avro, Array) else avro.values)
+
+
+def _copied(avro: AvroType, copies: Mapping[str, Record]) -> AvroType:
+    if isinstance(avro, Record):
+        return copies[avro.name]
+    if isinstance(avro, Union):
+        return Union(tuple(_copied(branch, copies) for branch in avro.branches))
+    if isinstance(avro, Array):
+        return Array(_copied(avro.items, copies), avro.properties)
+    return Map(_copied(avro.values, copies), avro.properties) if isinstance(avro, Map) else avro
+
+
+def _groups(inside: Names) -> dict[str, str]:
+    """For each record, the name of its group: two records are of one group if each contains the
+    other. (Kosaraju's algorithm: a group is what leads to the record that is left last.)"""
+    around: dict[str, list[str]] = {name: [] for name in inside}
+    for name, inner in inside.items():
+        for each in inner:
+            around[each].append(name)
+    group: dict[str, str] = {}
+    for name in reversed(_in_order_of_leaving(inside)):
+        waiting = [name]
+        while waiting:
+            each = waiting.pop()
+            if each not in group:
+                group[each] = name
+                waiting += around[each]
+    return group
+
+
+def _in_order_of_leaving(inside: Names) -> list[str]:
+    """All records, in the order in which a walk in depth leaves them."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for name in inside:
+        path = [] if name in seen else [(name, iter(inside[name]))]
+        seen.add(name)
+        while path:
+            here, rest = path[-1]
+            following = next((each for each in rest if each not in seen), None)
+            if following is None:
+                order.append(here)
+                path.pop()
+            else:
+                seen.add(following)
+                path.append((following, iter(inside[following])))
+    return order

@@ -1,0 +1,206 @@
+"""The text of values whose type contains itself: JSON, one text for each value of a field.
+
+It is the JSON that Spark's `to_json` would give for a column of the type, if a column could be
+nested without end: an analyst writes `get_json_object(next, '$.value')` where `next.value` would be
+a nested field. In detail:
+
+| Avro | JSON |
+|---|---|
+| record, map | object |
+| array | array |
+| union of null and one type | the value, or null; no name of a type stands around the value |
+| union of several types | object with the one field member0, member1, ..., as in `arrow`; or null |
+| boolean, int, long, float, double | true or false, number; "NaN", "Infinity", "-Infinity" |
+| date, time, timestamp | the number in the datum |
+| string, enum | text |
+| bytes, fixed | text of the characters U+0000 to U+00FF, one for each byte, as in Avro's JSON |
+| decimal | text of its digits, such as "-1.50" |
+
+Fields come in the order of the schema, without spaces between them. The value of a field that is
+null is null, not the text `null`. A value is refused if its text would be longer than
+`bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
+
+Values are read and written one by one, with fastavro: each is a tagged value
+(`skidway.schemas.datum.plain_schema`) on its way between datum and JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from decimal import Context, Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skidway.schemas.avro_schema import (
+    Array,
+    AvroType,
+    Fixed,
+    Map,
+    Record,
+    Recursive,
+    Union,
+    default_fault,
+)
+from skidway.schemas.bounds import TEXT_MAX
+from skidway.schemas.codec.arrow import (
+    DECIMAL256_DIGITS,
+    SchemaUnsupported,
+    branches_of,
+    decimal_type,
+    member,
+)
+from skidway.schemas.codec.times import checked_time, is_time
+from skidway.schemas.datum import MALFORMED, plain_schema, read_checked, write_datum
+from skidway.schemas.strict import DatumInvalid, value_end
+
+Malformed: Final = (*MALFORMED, RecursionError)
+"""What reading raises for a datum that is none of its schema, or that is nested too deeply."""
+
+_EXACT: Final = Context(prec=DECIMAL256_DIGITS)
+
+Leaf = Callable[[AvroType, Any], Any]
+
+
+class JsonText:
+    """The texts of one type. Holds no state. Raises `SchemaUnsupported`."""
+
+    def __init__(self, avro: AvroType) -> None:
+        self._avro = avro
+        try:
+            self._plain = plain_schema(avro, tagged=True)
+        except RecursionError:  # a long chain of references
+            raise SchemaUnsupported("A type that contains itself is nested too deeply.") from None
+
+    def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:
+        """The text of the value that begins at `begin`, in a datum that ends at `end`, and the
+        position after the value. Raises one of `Malformed`."""
+        after = value_end(self._avro, data, begin, end)
+        return self.of(read_checked(self._plain, data[begin:after])), after
+
+    def of(self, tagged: Any) -> str | None:
+        """The text of a tagged value. Raises one of `Malformed`."""
+        return written(_changed(self._avro, tagged, _to_json))
+
+    def of_default(self, value: Any) -> str | None:
+        """The text of a default, which the schema gives in JSON. Raises ValueError."""
+        return self.of(_tagged(self._avro, value))
+
+    def datum(self, text: str | None) -> bytes:
+        """The datum of a text that this class made. Raises one of `Malformed` if it is no such
+        text."""
+        return self.datum_of(read(text))
+
+    def datum_of(self, value: Any) -> bytes:
+        """The same for a text's JSON value."""
+        return write_datum(self._plain, _changed(self._avro, value, _from_json))
+
+
+def written(value: Any) -> str | None:
+    """The text of a JSON value. Raises `DatumInvalid` if it is too long."""
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if len(text) > TEXT_MAX:
+        raise DatumInvalid(f"its text has more than {TEXT_MAX} characters")
+    return text
+
+
+def read(text: str | None) -> Any:
+    """The JSON value of a text."""
+    return None if text is None else json.loads(text)
+
+
+def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
+    """The decimal of these bytes. Raises ValueError if it has too many digits."""
+    digits = str(abs(unscaled := int.from_bytes(raw, "big", signed=True)))
+    if len(digits) > arrow.precision:
+        raise ValueError(f"a decimal has {len(digits)} digits, more than {arrow.precision}")
+    return Decimal((unscaled < 0, tuple(map(int, digits)), -arrow.scale))
+
+
+def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
+    """The value with each leaf changed. Two calls for each level of nesting, so that the stack
+    suffices for `bounds.DEPTH_MAX` levels."""
+    if isinstance(avro, Recursive):
+        avro = avro.type
+    if not isinstance(avro, Union):
+        return _parts_changed(avro, value, leaf)
+    if value is None:
+        return None
+    members = branches_of(avro)
+    if len(members) == 1:
+        return _parts_changed(avro.branches[members[0]], value, leaf)
+    ((name, inner),) = value.items()
+    number = int(name.removeprefix(member(0)[:-1]))
+    return {name: _parts_changed(avro.branches[members[number]], inner, leaf)}
+
+
+def _parts_changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
+    made: Any = {}
+    if isinstance(avro, Record):
+        for each in avro.fields:
+            made[each.name] = _changed(each.type, value[each.name], leaf)
+    elif isinstance(avro, Map):
+        for key, inner in value.items():
+            made[key] = _changed(avro.values, inner, leaf)
+    elif isinstance(avro, Array):
+        made = []
+        for item in value:
+            made.append(_changed(avro.items, item, leaf))
+    else:
+        made = leaf(avro, value)
+    return made
+
+
+def _to_json(avro: AvroType, value: Any) -> Any:
+    decimal = decimal_type(avro)
+    if decimal is not None:
+        return format(scaled(value, decimal), "f")
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    return checked_time(avro, value) if is_time(avro) else value
+
+
+def _from_json(avro: AvroType, value: Any) -> Any:
+    decimal = decimal_type(avro)
+    if decimal is not None:
+        unscaled = int(Decimal(value).scaleb(decimal.scale, _EXACT))
+        size = (unscaled + (unscaled < 0)).bit_length() // 8 + 1
+        return unscaled.to_bytes(avro.size if isinstance(avro, Fixed) else size, "big", signed=True)
+    if avro.kind in ("bytes", "fixed"):
+        return value.encode("latin-1")
+    return float(value) if avro.kind in ("float", "double") else value
+
+
+def _tagged(avro: AvroType, value: Any) -> Any:
+    """The tagged value of a default. Of a union it takes the first branch that the default fits, as
+    the specification demands."""
+    if isinstance(avro, Recursive):
+        return _tagged(avro.type, value)
+    if isinstance(avro, Union):
+        if value is None:
+            return None
+        members = [avro.branches[at] for at in branches_of(avro)]
+        fitting = (at for at, each in enumerate(members) if default_fault(each, value) is None)
+        number = next(fitting, None)
+        if number is None:
+            raise ValueError(f"{value} fits no branch")
+        made = _tagged(members[number], value)
+        return made if len(members) == 1 else {member(number): made}
+    if isinstance(avro, Record):
+        return {
+            each.name: _tagged(each.type, value.get(each.name, each.default))
+            for each in avro.fields
+        }
+    if isinstance(avro, Array):
+        return [_tagged(avro.items, each) for each in value]
+    if isinstance(avro, Map):
+        return {key: _tagged(avro.values, each) for key, each in value.items()}
+    if avro.kind in ("bytes", "fixed"):
+        return value.encode("latin-1")
+    return float(value) if avro.kind in ("float", "double") else value

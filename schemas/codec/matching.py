@@ -1,0 +1,46 @@
+"""Which types of two schemas belong together, by the rules of Avro's resolution: names of records,
+enums and fixed, and types without parts. `resolution` and `json_resolution` share these rules."""
+
+from __future__ import annotations
+
+from skidway.errors import SkidwayError
+from skidway.schemas.avro_schema import AvroType, Enum, Fixed, Primitive, Record
+from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
+
+
+class Unresolvable(SkidwayError):
+    """The reader's schema cannot read any datum of the writer's schema; the message names the
+    place."""
+
+
+def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
+    """Makes the step between two types without parts. Raises `Unresolvable`."""
+    if isinstance(writer, Fixed) and isinstance(reader, Fixed):
+        check_name(writer, reader, path)
+        if writer.size != reader.size:
+            raise Unresolvable(f"Field {path} was a fixed({writer.size}) and is ({reader.size}).")
+    elif not (isinstance(writer, Primitive) and isinstance(reader, Primitive)):
+        raise mismatch(writer, reader, path)
+    try:
+        return promotion(writer, reader)
+    except NotPromotable:
+        raise mismatch(writer, reader, path) from None
+
+
+def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
+    """The error for a value of one kind that must become a value of another kind."""
+    return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
+
+
+def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
+    """Raises Unresolvable unless the two names are equal without their namespaces, or the writer's
+    full name is an alias of the reader's type."""
+    same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
+    if not same and writer.name not in reader.aliases:
+        where = f" at {path}" if path else ""
+        raise Unresolvable(f"The {writer.kind} {writer.name}{where} is {reader.name} now.")
+
+
+def unknown_symbol(reader: Enum) -> str:
+    """The reason for a symbol that has no place in the reader's enum."""
+    return f"a symbol that enum {reader.name} has not, nor a default"

@@ -1,0 +1,60 @@
+"""Columns of texts: moves a cursor over values whose type contains itself, one by one, because no
+column holds such a type. The columns beside them are read as always.
+
+A value that is none of its type, or that is nested too deeply, marks its row as bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.schemas.avro_schema import Recursive
+from skidway.schemas.codec.cursor import Cursor
+from skidway.schemas.codec.json_text import JsonText, Malformed
+from skidway.schemas.strict import value_end
+
+
+def text_reader(avro: Recursive) -> Callable[[Cursor], pa.StringArray]:
+    """Makes a reader that returns the texts of the values."""
+    form = JsonText(avro.type)
+
+    def read(cursor: Cursor) -> pa.StringArray:
+        return pa.array(_moved(cursor, form.read), pa.string())
+
+    return read
+
+
+def text_skipper(avro: Recursive) -> Callable[[Cursor], None]:
+    """Makes a function that moves a cursor past the values."""
+
+    def end(data: bytes, begin: int, end: int) -> tuple[None, int]:
+        return None, value_end(avro.type, data, begin, end)
+
+    def skip(cursor: Cursor) -> None:
+        _moved(cursor, end)
+
+    return skip
+
+
+def text_writer(avro: Recursive) -> Callable[[pa.StringArray], pa.BinaryArray]:
+    """Makes a function that returns the datums of texts. The texts must be those of a reader."""
+    form = JsonText(avro.type)
+    return lambda texts: pa.array(map(form.datum, texts.to_pylist()), pa.binary())
+
+
+def _moved(cursor: Cursor, read: Callable[[bytes, int, int], tuple[Any, int]]) -> list[Any]:
+    """What `read` returns for each row, with the position after it."""
+    found: list[Any] = [None] * len(cursor)
+    wrong, at = np.zeros(len(cursor), bool), cursor.at.copy()
+    for row in np.flatnonzero(~cursor.bad).tolist():
+        try:
+            found[row], at[row] = read(cursor.chunk.raw, int(at[row]), int(cursor.end[row]))
+        except Malformed:
+            wrong[row] = True
+    cursor.at = at
+    cursor.fail(wrong)
+    return found

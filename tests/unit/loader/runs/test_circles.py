@@ -1,0 +1,178 @@
+"""Loads of a topic whose schema contains itself, before and after the schema changes."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.kafka import columns
+from skidway.kafka.columns import Origins
+from skidway.schemas.wire import add_prefix
+from support.loading import SCHEMA_ID, START_MS
+from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
+from support.promises import promise
+
+LINE = {"name": "line", "type": "string"}
+V = {"name": "v", "type": "int"}
+
+
+def node(*fields: dict[str, Any], next: Any = ("null", "Node")) -> dict[str, Any]:
+    every = [*fields, {"name": "next", "type": list(next), "default": None}]
+    return {"type": "record", "name": "Node", "fields": every}
+
+
+def schema(tree: Any) -> str:
+    """The schema of a line with a tree, which older lines lack."""
+    tree = {"name": "tree", "type": ["null", tree], "default": None}
+    return json.dumps({"type": "record", "name": "Log", "fields": [LINE, tree]})
+
+
+def write(loading: MemoryLoading, *trees: Any) -> None:
+    """Appends lines with these trees, in the newest schema."""
+    avro = fastavro.parse_schema(json.loads(loading.versions[-1]))
+    datums = []
+    for at, tree in enumerate(trees, loading.lines):
+        stream = io.BytesIO()
+        fastavro.schemaless_writer(stream, avro, {"line": f"line {at}", "tree": tree})
+        datums.append(stream.getvalue())
+    append(loading, datums)
+
+
+def append(loading: MemoryLoading, datums: list[bytes]) -> None:
+    values = add_prefix(SCHEMA_ID + len(loading.versions) - 1, pa.array(datums, pa.binary()))
+    numbers = np.arange(loading.lines, loading.lines + len(datums), dtype=np.int64)
+    full = np.ones(len(datums), np.int64)
+    origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
+    times = np.full(len(datums), START_MS, np.int64)
+    loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
+    loading.lines += len(datums)
+
+
+def trees(loading: MemoryLoading) -> list[Any]:
+    return [row.get("tree") for row in loading.rows()]
+
+
+def chain(*values: int) -> dict[str, Any] | None:
+    return {"v": values[0], "next": chain(*values[1:])} if values else None
+
+
+@pytest.fixture
+def loading() -> MemoryLoading:
+    """An output with two lines, and two lines more in a schema that contains itself."""
+    made = MemoryLoading()
+    made.write(2)
+    made.run()
+    made.versions.append(schema(node(V)))
+    write(made, None, chain(1, 2, 3))
+    return made
+
+
+BEFORE = [None, None, None, {"v": 1, "next": '{"v":2,"next":{"v":3,"next":null}}'}]
+
+
+@promise("5 columns")
+def test_a_schema_that_contains_itself_is_loaded(loading: MemoryLoading) -> None:
+    """Rows of a schema that contains itself have a text where its circle begins, beside the columns
+    of all other fields; older files stay."""
+    outcome = loading.run()
+    assert (outcome.rows, outcome.rejects, outcome.problems) == (2, 0, [])
+    assert trees(loading) == BEFORE
+    assert not loading.manifest(2).removed
+
+
+def test_a_value_that_is_nested_too_deeply_is_a_reject(loading: MemoryLoading) -> None:
+    """A record that is nested more than 256 levels deep is a reject with this reason, and the
+    records around it are rows."""
+    append(loading, [b"\x02x\x02" + b"\x02\x02" * 100_000 + b"\x02\0"])
+    write(loading, chain(4))
+    outcome = loading.run()
+    assert (outcome.rows, outcome.rejects) == (3, 1)
+    assert trees(loading) == [*BEFORE, {"v": 4, "next": None}]
+
+
+CHANGES: list[tuple[Any, Any]] = [
+    (node({"name": "number", "type": "double", "aliases": ["v"]}),
+     {"number": 1.0, "next": '{"number":2.0,"next":{"number":3.0,"next":null}}'}),
+    (node({"name": "w", "type": "int", "default": 7}, V),
+     {"w": 7, "v": 1, "next": '{"w":7,"v":2,"next":{"w":7,"v":3,"next":null}}'}),
+    (node(V, next=["null", "string", "Node"]),
+     {"v": 1, "next": '{"member1":{"v":2,"next":{"member1":{"v":3,"next":null}}}}'}),
+    (node(V, next=["null", {"type": "record", "name": "End", "aliases": ["Node"], "fields": [V]}]),
+     {"v": 1, "next": {"v": 2}}),
+]  # fmt: skip
+
+
+@promise("5 columns")
+@pytest.mark.parametrize(("newest", "expected"), CHANGES)
+def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, expected: Any) -> None:
+    """If a newer version would give another text, or no text, older files are rewritten, and lines
+    of the older version that are loaded later get the same values."""
+    loading.run()
+    late = chain(1, 2, 3)
+    write(loading, late)  # in the older version, and loaded with the newer one
+    loading.versions.append(schema(newest))
+    outcome = loading.run()
+    assert (outcome.rows, outcome.rejects, outcome.problems) == (1, 0, [])
+    assert trees(loading)[3:] == [expected, expected]
+
+
+def test_texts_that_stay_the_same_are_not_rewritten(loading: MemoryLoading) -> None:
+    """If a newer version gives the same texts, the older files stay."""
+    loading.run()
+    loading.versions.append(schema(node({"name": "v", "type": "long"})))
+    write(loading, chain(2**40, 5))
+    outcome = loading.run()
+    assert outcome.problems == []
+    assert trees(loading) == [*BEFORE, {"v": 2**40, "next": '{"v":5,"next":null}'}]
+    assert not loading.manifest(3).removed
+
+
+def test_a_column_becomes_a_text(loading: MemoryLoading) -> None:
+    """If a field that was a column contains itself now, older files are rewritten."""
+    end = {"type": "record", "name": "End", "fields": [V]}
+    loading.versions[1:] = [schema(node(V, next=["null", end]))]
+    loading.run()
+    again = node(V)
+    again["aliases"] = ["End"]
+    loading.versions.append(schema(again))
+    write(loading, chain(7, 8))
+    assert loading.run().problems == []
+    assert trees(loading)[-1] == {"v": 7, "next": '{"v":8,"next":null}'}
+
+
+def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> None:
+    """Files with values that have no place in a newer version stay as they are, and each run names
+    them."""
+    loading.run()
+    loading.versions.append(schema(node(V, next=["null", "string"])))
+    for _ in range(2):
+        write(loading, None)
+        (problem,) = loading.run().problems
+        assert "1 of its rows do not fit the newest schema" in str(problem)
+    assert trees(loading) == [*BEFORE, None, None]
+
+
+def test_a_text_does_not_take_the_values_of_a_dropped_string(loading: MemoryLoading) -> None:
+    """The strings of a dropped field are no JSON: if a field of its name comes that contains itself,
+    the old rows have no JSON text, and the strings stay under the name of their schema."""
+    text = {"name": "tree", "type": ["null", "string"], "default": None}
+    renamed = {"name": "text", "type": "string", "aliases": ["line"]}
+    more = {"name": "tree", "type": ["null", "Log"], "default": None}
+    loading = MemoryLoading()
+    for fields, line in (
+        ([LINE, text], b"\x02a\x02\x02b"),
+        ([renamed], b"\x02a"),
+        ([renamed, more], b"\x02a\x02\x02b\0"),
+    ):
+        loading.versions.append(json.dumps({"type": "record", "name": "Log", "fields": fields}))
+        append(loading, [line])
+        assert loading.run().problems == []
+    assert [row["text"] for row in loading.rows()] == ["a"] * 3
+    assert trees(loading) == [None, None, '{"text":"b","tree":null}']
+    assert [row["tree@2"] for row in loading.rows()] == ["b", None, None]
