@@ -159,8 +159,8 @@ def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> No
 
 
 def test_a_text_does_not_take_the_values_of_a_dropped_string(loading: MemoryLoading) -> None:
-    """The strings of a dropped field are no JSON: if a field of its name comes that contains itself,
-    the old rows have no JSON text, and the strings stay under the name of their schema."""
+    """The strings of a dropped field are no JSON. If a field of its name comes that contains
+    itself, old rows have no JSON text, and the strings stay under the name of their schema."""
     text = {"name": "tree", "type": ["null", "string"], "default": None}
     renamed = {"name": "text", "type": "string", "aliases": ["line"]}
     more = {"name": "tree", "type": ["null", "Log"], "default": None}
