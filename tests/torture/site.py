@@ -246,14 +246,10 @@ class TortureSite:
         found = (self._operator.failed, self._programs.failed, *writers)
         return [each for each in found if each is not None]
 
-    @property
-    def replaced(self) -> int:
-        """The number of files of the output that rewritten files replaced."""
-        return sum(map(self._lake.replaced, all_topics()))
-
     def truth(self) -> Truth:
         """The fate of every line up to now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
+        self.replaced = sum(map(self._lake.replaced, all_topics()))
         arrived = Arrived(
             {topic: self._lake.rows(topic) for topic in all_topics()},
             {topic: self._lake.rejects(topic) for topic in all_topics()},

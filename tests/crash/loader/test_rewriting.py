@@ -124,7 +124,7 @@ def test_all_rows_are_read_after_any_change(
         assert loading.loaded()["rows"] == 1
     found = read_in_each_way(loading, folder)
     assert [row["size"]["member0"] for row in found] == [3.0, 0.5, 1.5, None, 2.5]
-    assert [row["user"] for row in found] == [-1, -1, -1, -1, 5]
+    assert [row["user"] for row in found] == [None, None, None, None, 5]
     kept = [pq.ParquetFile(each).read() for each in folder.rglob("*.parquet")]
     old = [x[name].to_pylist() for x in kept for name in x.column_names if name[:5] == "user@"]
     assert sorted(old, key=str) == [["u"], [None], [None]]
