@@ -67,7 +67,8 @@ class Folder:
         return self.files[-1]
 
     def carry(self, name: str, values: pa.Array | None = None) -> None:
-        """Gives the newest file one more column, as an earlier rewriting would have."""
+        """Adds a column to the newest file, as an earlier rewriting that carried it would have
+        done."""
         newest = self.files[-1]
         data = with_column(self.store.read(newest.file.path) or b"", name, values)
         self.store.put(newest.file.path, data)
@@ -138,7 +139,8 @@ def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
 
 def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) -> None:
     """A field that was dropped keeps its values in a column of the new file, through any number of
-    rewritings. The column has the id of its schema in its name, so that no later field has it."""
+    rewritings. The column has the id of its schema in its name, so that no later field has the same
+    name."""
     text = schema({"name": "a", "type": "int"}, {"name": "old", "type": "string", "default": "x"})
     folder.add([1], INT)
     folder.carry("old")
