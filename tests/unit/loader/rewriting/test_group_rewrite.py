@@ -155,8 +155,8 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
 
 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
-    """Files of one schema may have values of fields that only earlier schemas had. The file that a
-    compaction makes of them has all these values, and null in the other rows."""
+    """Files of one schema may have values of fields that only earlier schemas had. A compaction
+    keeps these values in the new file; rows of files that lack such a column are null there."""
     folder.add([1])
     folder.add([2])
     folder.carry("old@7")
