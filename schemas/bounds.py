@@ -6,8 +6,9 @@ take no bytes (null, a record without fields), so it may have at most `EMPTY_ITE
 Second, an item of one byte (a null) can stand for a record of ten thousand columns. So the columns
 for all items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
 
-Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`), and so is
-what a schema adds to a value's bytes: names of fields, and symbols (`text_fault`).
+Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`). A text also
+has names of fields and symbols, which take no bytes in the datum; how much they may add is limited,
+too (`text_fault`).
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """The length in bytes of the shortest datum of the type; of a type that contains itself, a
-    lower bound."""
+    """The length in bytes of the shortest datum of the type; for a type that contains itself, a
+    lower bound of this length."""
     return _least_bytes(avro, {})
 
 
@@ -64,8 +65,8 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def text_fault(avro: AvroType) -> str | None:
-    """Why a small datum of the type could become a large text; None if it cannot. In the text, a
-    field has its name, and an enum its symbol, although they take no bytes in the datum."""
+    """Why a small datum of the type could become a large text; None if it cannot. A text has the
+    names of fields and the symbols of enums, which take no bytes in the datum."""
     known: dict[str, int] = {}
     try:
         for each in named_types(avro).values():
@@ -78,7 +79,7 @@ def text_fault(avro: AvroType) -> str | None:
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
     """The bytes that names and symbols of a value take in a text. Values in unions, arrays and maps
-    are left out: they have at least one byte of their own."""
+    are left out, because each of them takes at least one byte of the datum."""
     if isinstance(avro, Enum):
         return max(map(len, avro.symbols), default=0)
     if not isinstance(avro, Record):

@@ -66,8 +66,8 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def read_checked(plain: Any, datum: bytes) -> Any:
-    """The value of a datum that `skidway.schemas.strict` found valid, so that it is nested neither
-    too deeply nor with too many items."""
+    """The value of a datum that `skidway.schemas.strict` found valid: the datum is not nested too
+    deeply, and has not too many items."""
     return fastavro.schemaless_reader(io.BytesIO(datum), plain, None)
 
 

@@ -69,8 +69,8 @@ class _Walk:
         self._least: dict[int, int] = {}
 
     def over(self, avro: AvroType, at: int) -> int:
-        """The position after the value that begins at `at`. Two calls for each level of nesting,
-        so that the stack suffices for `DEPTH_MAX` levels."""
+        """The position after the value that begins at `at`. Each level of nesting takes only two
+        calls, so that the stack suffices for `DEPTH_MAX` levels."""
         if isinstance(avro, Recursive):
             return value_end(avro.type, self._data, at, self._size)
         if isinstance(avro, Union):

@@ -51,8 +51,8 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that were just sent, so that brokers may have them. If a batch is sent
-        again, the note from the first time stays unchanged.
+        """Notes batches that were just sent; from now on, the brokers may have them. If a batch is
+        sent again, the note from the first time stays unchanged.
         """
         for departure in departures:
             tp = departure.tp

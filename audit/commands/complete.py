@@ -1,5 +1,5 @@
-"""`skidway audit complete`: says whether everything of a topic before a time is complete. A
-scheduled job calls it before it reads the rows."""
+"""`skidway audit complete`: says whether a topic is complete in the span of time before a given
+moment. A scheduled job asks this before it reads the topic's rows."""
 
 from __future__ import annotations
 

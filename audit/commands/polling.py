@@ -1,5 +1,5 @@
-"""Looks again and again until nothing is short any more (hosts are proven, topics are complete), or
-the time is over."""
+"""Looks at hosts or topics again and again, until none of them is short any more (hosts are proven,
+topics are complete), or the time is over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLL_SHARE = 2
 takes at most a third of the time."""
 
 NAMES_MAX = 3
-"""The progress names at most this many of what is short; the others are only counted."""
+"""The progress names at most this many short hosts or topics; the others are only counted."""
 
 
 class Awaited(Protocol):

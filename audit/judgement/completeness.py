@@ -1,25 +1,29 @@
 """Decides whether a topic is complete in a span of time, for `skidway audit complete`. Pure.
 
-A job asks before it reads the rows of a day. So the answer is good only if the audit knows that
-nothing of this time is missing, which is more than that no bucket is short:
+A job asks this before it reads the rows of a day. For a yes it is not enough that no known bucket
+is short: the audit must know that no record of the span can be missing. These are the conditions:
 
     each bucket     the report has only buckets in which somebody counted something. Here every
                     bucket of the span has a verdict: an empty bucket is complete if every expected
                     agent has sealed it, and if the counters were heard since it was due
-    due             a bucket that is too young is not complete; so a span that ends in the future
-                    is not complete either. A bucket that is only partly in the span counts in full
+    due             a bucket is due when it has been over for lateness_ms; before that, it is not
+                    complete. So a span that ends in the future is not complete either. A bucket
+                    that lies only partly in the span is judged as a whole
     known topic     the audit has messages about the topic, in each cluster for which the roster
-                    names it. A host of the roster that was never heard, and for which the roster
-                    names no topics, may have any topic
-    heard lately    somebody of the topic's cluster was heard within the policy's silence_ms. If
-                    not, the collector has stopped or reads old messages still: then it does not
-                    know yet which buckets later lines have opened again
-    as the report   no warning, recount or wrong clock that makes the report's status 1
+                    (the list of the hosts that must report) names it. If a host of the roster was
+                    never heard, and the roster does not name its topics, no topic of its cluster is
+                    complete, because the host may have any of them
+    heard lately    an agent or a counter of the topic's cluster was heard within the policy's
+                    silence_ms. Otherwise the collector, which reads the audit's messages, has
+                    stopped or still reads old ones, and may not know yet that later lines have
+                    opened a bucket again
+    as the report   there are not too many rejects, no recount that differs and no wrong clock, any
+                    of which gives `skidway audit report` the status 1
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
-which nothing was counted, because reports do not list it. There, a declared loss is accepted if it
-was accepted in any bucket of the span; another finding is accepted if it was accepted in a bucket
-before and in a bucket after.
+which nothing was counted, because reports do not list it. Acceptances of other buckets hold for it:
+a declared loss counts as accepted if it was accepted in any bucket of the span; any other finding,
+if it was accepted in an earlier and in a later bucket.
 """
 
 from __future__ import annotations
@@ -50,9 +54,10 @@ BUCKETS_MAX = 10_080
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. name: the topic's name, as it was given. names: whether that name means a
-    topic. covers: the same, but also for the topic of its rejects. since_ms, until_ms: the span of
-    event time. bucket_ms: the size to assume while there are no buckets."""
+    """What is asked. name: the topic's name, as it was given. names: whether a topic has that name.
+    covers: whether a topic has that name, or is the topic of its rejects. since_ms, until_ms: the
+    span of event time. bucket_ms: the size that a bucket is assumed to have while the audit has no
+    buckets."""
 
     name: str
     names: Callable[[Source], bool]
@@ -64,9 +69,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """What is known of one topic in the span. name: cluster and topic; if no message mentions
-    the topic, as it was asked for. source: None for such a topic. verdicts: on every bucket of the
-    span, oldest first. doubts: reasons that concern no single bucket."""
+    """What is known of one topic in the span. name: cluster and topic; if the cluster is not known,
+    the name that was asked for. source: None if no message mentions the topic. verdicts: one on
+    every bucket of the span, oldest first. doubts: reasons against completeness that concern no
+    single bucket."""
 
     name: str
     source: Source | None = None
@@ -110,8 +116,8 @@ def is_good(verdict: BucketVerdict) -> bool:
 def completeness(
     evidence: Evidence, policy: Policy, question: Question, now_ms: int
 ) -> list[Completeness]:
-    """The answer for each topic of this name: of every cluster, and with the topics of rejects.
-    Raises UsageError for a span that is empty or has more than BUCKETS_MAX buckets."""
+    """One answer for each topic that has this name in any cluster, and for each topic of their
+    rejects. Raises UsageError for a span that is empty or has more than BUCKETS_MAX buckets."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     known = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     asking = _Asking(evidence, policy, question, grid, now_ms)
@@ -206,8 +212,8 @@ class _Asking:
                 yield f"by the newest recount of {recount.output} its rows are not what was counted"
 
     def _last_heard(self, source: Source) -> int:
-        """When somebody who sends from the topic's cluster was last heard. If nobody there sends,
-        or the cluster is retired: when any sender was last heard."""
+        """When an agent or a counter that sends from the topic's cluster was last heard. If there
+        is none, or the cluster is retired: when any sender was last heard."""
         evidence = self._evidence
         retired = retired_by(self._policy.retired_places, evidence.retirements)
         here = [

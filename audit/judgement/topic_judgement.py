@@ -116,8 +116,8 @@ class TopicJudgement:
 
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
         """Like `bucket`, but a bucket in which nobody counted anything has a verdict as well: it is
-        complete if all who could still count something in it were heard since. In any bucket, that
-        includes the counters, because of records that no agent seals."""
+        complete if every expected agent has sealed it. In every bucket, the counters must have been
+        heard since the bucket was due, because no agent seals records without origin."""
         found = self.bucket(bucket)
         by_agent = self._facts.topic.tallies.get(bucket, {})
         agents = found.agents

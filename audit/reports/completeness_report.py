@@ -1,4 +1,4 @@
-"""Reports on topics that are to be complete, for people and programs."""
+"""Puts the answers of `skidway audit complete` into sentences for people and JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOUR_MS = 3_600_000
 HOURS_SHOWN = 3
 PLACES_SHOWN = 3
 BUCKETS_SHOWN = 1_000
-"""JSON has at most this many of the buckets that are short."""
+"""The JSON document has at most this many short buckets of each topic."""
 
 
 def sentences(found: Sequence[Completeness], question: Question, policy: Policy) -> list[str]:
@@ -94,7 +94,7 @@ def _of_short(found: Completeness, name: str, question: Question) -> Iterator[st
 
 
 def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
-    """A sentence for each person and reason of acceptances: which buckets are accepted."""
+    """For each person who accepted, and each reason, a sentence that names the accepted buckets."""
     by_words: dict[str, list[BucketVerdict]] = {}
     for verdict in found.accepted:
         for words in dict.fromkeys(map(accepted_words, verdict.acceptances)):
@@ -112,7 +112,8 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The status that is left without accepted findings; OPEN for a bucket that is too young."""
+    """The bucket's status without its accepted findings; at least OPEN if the bucket is too
+    young."""
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 

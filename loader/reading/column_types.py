@@ -65,7 +65,7 @@ def directory_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns that a file has after a table with this schema was written."""
+    """The columns of a file into which a table with this schema was written."""
     return pa.schema([_stored(field) for field in schema])
 
 
@@ -129,7 +129,7 @@ def _column_field(field: pa.Field) -> pa.Field:
 
 
 def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
-    """The field as files have it. is_nullable: at every depth it may be null."""
+    """The field as files have it. is_nullable: whether to let it be null at every depth."""
     arrow = field.type
     if types.is_struct(arrow):
         arrow = pa.struct([_stored(each, is_nullable=is_nullable) for each in arrow])

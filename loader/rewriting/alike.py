@@ -91,7 +91,8 @@ def _same_members(old: Union, new: Union) -> bool:
 
 
 def _same_texts(old: Recursive, new: Recursive) -> bool:
-    """Whether resolution changes no text of the old type."""
+    """Whether every JSON text of the old type stays the same when it is resolved to the new
+    type."""
     try:
         Resolver().of(old, new, "")
         return _same_text(old.type, new.type, set())
@@ -100,8 +101,8 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
 
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
-    """The same for types that can be resolved. known: pairs of records that are compared already,
-    because a record may lead back to itself."""
+    """Like `_same_texts`, for types that can be resolved. known: the pairs of records whose
+    comparison has begun. They are not compared again, because a record may contain itself."""
     if is_nullable(old) and not is_nullable(new):
         return False
     old, new = unwrapped(old)[0], unwrapped(new)[0]

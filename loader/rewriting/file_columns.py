@@ -1,6 +1,7 @@
 """The columns of files that become one file.
 
-Files of the same schema have the same columns, except for carried ones (rewriter)."""
+Files of the same schema have the same columns, except for carried columns. These hold the values of
+fields that the schema lacks (see `rewriter`)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from skidway.schemas.codec.spreading import null_of, repeated
 
 
 def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """The columns of several files together; the loader's own columns come last. A column that some
-    files lack may be null. Raises ArrowTypeError if a column has different types."""
+    """All columns that the files have; the loader's own columns come last. A column that some files
+    lack may be null. Raises ArrowTypeError if a column has different types."""
     merged = pa.unify_schemas(schemas)
     everywhere = set.intersection(*(set(each.names) for each in schemas))
     fields = [x if x.name in everywhere else x.with_nullable(True) for x in merged]
@@ -22,7 +23,7 @@ def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The same rows with all columns of the schema; null in columns that the table lacks."""
+    """The table's rows in all columns of the schema. A column that the table lacks is null."""
     columns = [
         table.column(each.name)
         if each.name in table.column_names

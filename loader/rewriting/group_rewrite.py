@@ -118,7 +118,7 @@ class GroupRewrite:
             yield parquet.read_row_group(number)
 
     def _opened(self, file: DataFile) -> pq.ParquetFile:
-        """The file, if it has the bytes that were committed."""
+        """Opens the file. Raises FileRefused unless it has the bytes that were committed."""
         data = self._store.read(file.path)
         if data is None:
             raise FileRefused(f"{file.path} is gone")
@@ -131,7 +131,7 @@ class GroupRewrite:
         return self._group.files[0].schema_id if self._job.reader is None else None
 
     def _rewriting(self) -> Callable[[pa.Table], pa.Table]:
-        """What happens to each row group."""
+        """Makes the function that turns each row group into rows of the new columns."""
         job, file = self._job, self._group.files[0]
         if job.reader is None:
             columns = self._common_columns()

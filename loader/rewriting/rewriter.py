@@ -4,10 +4,11 @@ A file has the columns of its schema in the types of `column_types`, and the loa
 The rewriter goes back to the codec's types, projects the rows as the loader projects decoded values
 (reading/projection.py), and goes forward again.
 
-Columns of fields that the newest schema lacks keep their values, because a reader who asks for them
-may need them. Their names get the id of their schema: `user` of schema 7 becomes `user@7`. No field
-can have such a name, and two columns of that name have the same type. Readers who take the columns
-of the newest schema do not see them.
+The columns of fields that the newest schema lacks are *carried* into the new file with their
+values, because some reader may ask for them. The name of a carried column ends with the id of its
+old schema: `user` of schema 7 becomes `user@7`. No Avro field can have such a name, and all columns
+with the name `user@7` have the same type. Readers who take the columns of the newest schema do not
+see the carried columns.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
 CARRIED: Final = "@"
-"""Stands between a field's name and the id of its schema, in the name of a column that readers of
-the newest schema do not see."""
+"""Stands between the field's name and the schema's id in the name of a carried column."""
 _OWN: Final = stored_schema(OWN)
 
 

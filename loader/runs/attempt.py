@@ -38,12 +38,12 @@ class Attempt:
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
     def run(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
-        """Claims the staging directory, does the work, which stages files, and commits the manifest
-        that the work returns with its result. Without a manifest, nothing stays.
+        """Claims the staging directory and does the work, which stages files and returns a manifest
+        and a result. Then commits the manifest; if it is None, deletes the staged files.
 
-        Raises LostRace if another loader committed the number meanwhile, else the error of the work
-        or StoreFailed. After StoreFailed during the commit nothing is deleted, because the manifest
-        may already exist.
+        Raises LostRace if another loader committed the same load number meanwhile; otherwise the
+        error of the work, or StoreFailed. After StoreFailed during the commit nothing is deleted,
+        because the manifest may already exist.
         """
         manifest, result = self._staged(work)
         if manifest is None:

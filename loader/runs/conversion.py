@@ -55,8 +55,9 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
 
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
-    """Whether somebody deleted the version of the files. In a subject that was made again, the
-    versions begin anew, and the ids go on."""
+    """Whether the files follow a newer version than `schema`, because somebody deleted their
+    version. The version numbers alone do not tell: if a subject was deleted and made again, its
+    versions begin at 1 again, but the ids go on."""
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id
 

@@ -72,7 +72,8 @@ class Report:
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:
-        """Problems, waiting records and notes of all topics, for people."""
+        """The problems, the waiting records and the notes of all topics, as sentences for
+        people."""
         return [
             sentence
             for each in self.outcomes

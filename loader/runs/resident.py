@@ -1,9 +1,9 @@
 """`load run --every`: run after run in one process, on one Spark session.
 
-A small load costs far less when Spark already runs. A run that fails is logged, and the next run
-begins at its time; so a broker that restarts ends nothing. If Spark dies, the next run starts it
-again. After SIGTERM, the process ends with the step at hand; a load that is not committed by then
-is thrown away.
+A small load costs far less when Spark already runs. If a run fails, its error is logged, and the
+next run begins as scheduled; so the process survives a restart of a broker. If Spark dies, the next
+run starts it again. After SIGTERM, the process cancels the tasks that run on Spark, starts no new
+tasks, and ends. A load whose tasks were cancelled is thrown away.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _log = log.get(__name__)
 
 
 class ResidentLoader:
-    """Owns the Spark session, and the schedule. load: makes one run on this Spark."""
+    """Owns the Spark session and the schedule of the runs. load: the function that makes one run on
+    this session."""
 
     def __init__(
         self,
@@ -44,8 +45,9 @@ class ResidentLoader:
         self._runs, self._problem = 0, ""
 
     def run(self) -> None:
-        """Makes runs until the program is to end. A run begins `every_s` after the run before it
-        began, or as soon as that run has ended. Raises ConfigurationRefused."""
+        """Makes runs until the program is asked to end. A run begins `every_s` seconds after the
+        previous run began; if the previous run took longer, as soon as it has ended. Raises
+        ConfigurationRefused."""
         with (
             suppress(Interrupted),
             SparkRunner(self._settings, lambda: self._shutdown.requested) as spark,

@@ -48,7 +48,7 @@ def load_on(
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """The same as `load`, on a Spark that may serve several runs."""
+    """Like `load`, on a Spark session that may serve several runs."""
     store = open_store(settings.output)
     with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
         begin, started_s = time.monotonic(), spark.started_s

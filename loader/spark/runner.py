@@ -1,8 +1,9 @@
 """Runs tasks on Spark: one task per slice (an offset range of one partition), or per group of files
 that are rewritten.
 
-Tasks are Python functions on Spark's workers (mapInArrow). An error that a task raises is found in
-Spark's text and raised again here. If Spark has died, the next work starts it again.
+Tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error, Spark reports
+it as text; the error is found in this text and raised again here. If Spark has died, the next call
+of `run` or `run_work` starts it again.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ class SparkRunner:
 
     @contextmanager
     def _living(self) -> Iterator[Any]:
-        """The Spark session. Starts Spark if it does not run. If Spark dies meanwhile, raises
-        SkidwayError, and forgets the session."""
+        """The Spark session, for a block that uses it. Starts Spark if it does not run. If Spark
+        dies during the block, stops the session and raises SkidwayError."""
         if self._session is not None and not session.is_alive(self._session):
             self._stop()
         if self._session is None:

@@ -24,7 +24,8 @@ from skidway.loader.spark.failures import sentence_in
 from skidway.loader.spark.properties import properties, workers_python
 
 JVM_ENDS_WITHIN_S: Final = 30.0
-"""The JVM ends when its standard input is closed. After this time, it is killed."""
+"""The JVM ends by itself when its standard input is closed. If it still runs after this time, it is
+killed."""
 
 
 def start(settings: LoaderSettings, folder: Path) -> Any:
@@ -82,7 +83,7 @@ def stop(session: Any) -> None:
     """Stops the session, dead or alive, and ends its JVM. Afterwards `start` may be called
     again."""
     gateway = session.sparkContext._gateway
-    for _ in range(2):  # after a dead JVM ended the first call, the second one does what is left
+    for _ in range(2):  # if the JVM is dead, the first call fails, and the second one does the rest
         with warnings.catch_warnings(action="ignore"), suppress(*unanswered()):
             session.stop()
     _end(gateway)
@@ -90,7 +91,8 @@ def stop(session: Any) -> None:
 
 
 def unanswered() -> tuple[type[Exception], ...]:
-    """The errors of a JVM that is dead, or that cannot do what it was asked for."""
+    """The types of the errors that a call raises if the JVM is dead or cannot do what it is
+    asked."""
     from py4j.protocol import Py4JError
 
     return Py4JError, OSError
@@ -110,7 +112,7 @@ def _end(gateway: Any) -> None:
 
 def _forget() -> None:
     """Makes pyspark forget the JVM. pyspark keeps one JVM for as long as the Python process lives,
-    and has no public way to take another one after it died."""
+    and has no public function that lets another JVM take its place."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.context import SQLContext

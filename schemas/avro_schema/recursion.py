@@ -1,9 +1,10 @@
-"""Takes the circles out of a schema, for code that must reach an end: columns, for example.
+"""Takes the circles out of a schema, for code that must walk the types to an end, such as the code
+that makes columns. A schema has a circle if a record contains itself, at any depth.
 
 A field *leads back* if its type contains, at any depth, the record that has the field. Such a field
-gets the type `Recursive`, a leaf that holds the whole type; all other types stay. Whether a field
-leads back does not depend on the place where its record stands. So a record has the same fields
-wherever it stands, and the same fields when it is compared with another version of itself.
+gets the type `Recursive`, a leaf that holds the field's whole type; all other types stay. Whether a
+field leads back depends only on its record, not on the place of this record in the schema. So a
+record has the same fields in every place, also when it is compared with another version of itself.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """The name of a field, at any depth of a schema without circles, that led back; None if the
-    schema had no circles."""
+    """The name of a field that led back before `without_circles` made this schema, at any depth;
+    None if there were no circles."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 
@@ -76,7 +77,8 @@ def _records(avro: AvroType) -> list[Record]:
 
 
 def _referred(avro: AvroType) -> Iterator[Record]:
-    """The records inside a type that no other record separates from it."""
+    """The type itself if it is a record; otherwise the records that it contains through unions,
+    arrays and maps only."""
     if isinstance(avro, Record):
         yield avro
     elif isinstance(avro, Union):
@@ -97,8 +99,9 @@ def _copied(avro: AvroType, copies: Mapping[str, Record]) -> AvroType:
 
 
 def _groups(inside: Names) -> dict[str, str]:
-    """For each record, the name of its group: two records are of one group if each contains the
-    other. (Kosaraju's algorithm: a group is what leads to the record that is left last.)"""
+    """For each record, the name of its group: two records are in one group if each contains the
+    other. The groups are the strongly connected components of the graph of records, found with
+    Kosaraju's algorithm."""
     around: dict[str, list[str]] = {name: [] for name in inside}
     for name, inner in inside.items():
         for each in inner:
@@ -115,7 +118,7 @@ def _groups(inside: Names) -> dict[str, str]:
 
 
 def _in_order_of_leaving(inside: Names) -> list[str]:
-    """All records, in the order in which a walk in depth leaves them."""
+    """All records in postorder: in the order in which a depth-first walk leaves them."""
     order: list[str] = []
     seen: set[str] = set()
     for name in inside:

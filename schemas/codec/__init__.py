@@ -11,9 +11,9 @@ path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-No columns hold a type that contains itself. The field at which its circle begins is a column of
-texts in JSON; these values are read one by one, between columns that are read as always. The codec
-only decodes such a schema.
+No columns can hold a type that contains itself. So the field through which a record contains itself
+is a column of JSON texts. The values of this field are read one by one; all other columns are read
+as always. The codec decodes datums of such a schema, but does not encode any.
 
 A bad row or datum is set apart with its index and reason; the other rows or datums are processed.
 Whatever the input bytes are, the codec does not panic or hang. It takes memory only in proportion

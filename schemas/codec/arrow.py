@@ -25,11 +25,12 @@ A schema that is no record has one column, `value`. This works because the datum
 one field has the same bytes as the datum of that field. A logical type that Avro does not know, or
 that does not fit its base type, is ignored, as the specification demands.
 
-No finite number of columns holds a type that contains itself. So a field whose type leads back to
-the record that has the field becomes text (`skidway.schemas.avro_schema.recursion`): the column, or
-the nested field, where the circle begins. `as_record` takes the circles out; the other functions of
-the codec take types without circles. Two kinds of schemas are refused: a record without fields, and
-a schema of whose text a small datum could claim much. The refusal names the place in the schema.
+No finite number of columns holds a type that contains itself. So a field whose type contains the
+record that has the field (it *leads back* to this record, see
+`skidway.schemas.avro_schema.recursion`) becomes text: a column, or a nested field, of strings.
+`as_record` takes the circles out; the other functions of the codec take types without circles. Two
+kinds of schemas are refused: a record without fields, and a schema in which a small datum could
+become a large text. The refusal names the place in the schema.
 """
 
 from __future__ import annotations

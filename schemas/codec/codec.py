@@ -89,8 +89,8 @@ class Codec:
         return str(self._name)
 
     def check_encodes(self) -> None:
-        """Raises `SchemaUnsupported` if the codec only decodes: the schema contains itself, and
-        nobody has checked the texts of such values."""
+        """Raises `SchemaUnsupported` if the schema contains itself. The codec only decodes such a
+        schema, because nothing checks the texts that a caller would give as values."""
         if self._leading_back:
             place = self._leading_back
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")

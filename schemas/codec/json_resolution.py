@@ -1,14 +1,16 @@
 """Schema resolution on single values, for types that contain themselves. The values are JSON values
 of `json_text`; the rules are those of `resolution`, which resolves whole columns.
 
-A text is read, resolved and written again. A column whose type contains itself in only one of the
-two schemas is encoded into datums, which become JSON values, or the other way round. So the result
-is the text, or the column, that the reader's schema would have given to the same value.
+If a field's type contains itself in both schemas, each of its texts is read, resolved and written
+again. If it does so only in the reader's schema, the writer's column is encoded into datums, and
+these become JSON values; if only in the writer's schema, the resolved JSON values become datums,
+and these become a column. So the result is the text, or the column, that the reader's schema would
+have given to the same value.
 
-A pair of schemas is compiled once, into one conversion for each pair of types. A pair of records
-that is inside itself is taken for resolvable until that is decided. If it turns out unresolvable,
-all that was compiled since is compiled anew when it is needed again, because it may rest on that
-assumption.
+A pair of schemas is compiled once, into one conversion for each pair of types. While a pair of
+records is compiled, it may occur inside itself; there it is assumed to be resolvable. If it turns
+out to be unresolvable, every conversion that was compiled since its beginning is dropped, because
+it may rest on this assumption, and is compiled again when it is needed.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class Resolver:
         self._records: dict[tuple[int, int], Convert] = {}
 
     def of(self, writer: AvroType, reader: AvroType, path: str) -> Convert:
-        """The conversion of values. Raises `Unresolvable`."""
+        """The function that converts values of the writer's type. Raises `Unresolvable`."""
         writer, reader = _declared(writer), _declared(reader)
         if isinstance(writer, Union):
             return self._from_union(writer, reader, path)
@@ -134,8 +136,9 @@ class Resolver:
         return self._records[pair]
 
     def _child(self, writer: Record, field: Field, path: str) -> tuple[str, str | None, Any]:
-        """The field's name, the writer's field that gives its value, and the conversion; or None,
-        and the default."""
+        """The name of the reader's field, the name of the writer's field that gives its value, and
+        the conversion of the value. If the writer has no such field: the name, None and the
+        default."""
         place = f"{path}.{field.name}".lstrip(".")
         known = {each.name: each.type for each in writer.fields}
         for name in (field.name, *field.aliases):
@@ -198,7 +201,7 @@ class _Texts:
 
 
 class _Columns:
-    """Makes a column of a type that does not lead back."""
+    """Makes a column of a type that is not `Recursive`."""
 
     def __init__(self, avro: AvroType) -> None:
         self._arrow = arrow_type(avro)
@@ -236,7 +239,7 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """The type as its schema declares it, which the values have."""
+    """The type as its schema declares it: the JSON values have this type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 
@@ -270,7 +273,8 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """The conversion of a type without parts: as that of a column with one value."""
+    """The conversion between two types without parts. It converts each value as a column of one
+    value."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

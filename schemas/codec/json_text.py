@@ -1,27 +1,29 @@
-"""The text of values whose type contains itself: JSON, one text for each value of a field.
+"""Turns values whose type contains itself into JSON text, one text for each value of a field, and
+back.
 
-It is the JSON that Spark's `to_json` would give for a column of the type, if a column could be
-nested without end: an analyst writes `get_json_object(next, '$.value')` where `next.value` would be
-a nested field. In detail:
+The text is the JSON that Spark's `to_json` would give for a column of the type if columns could be
+nested without end. So an analyst writes `get_json_object(next, '$.value')` for what would be
+`next.value` in a nested column. In detail:
 
 | Avro | JSON |
 |---|---|
 | record, map | object |
 | array | array |
 | union of null and one type | the value, or null; no name of a type stands around the value |
-| union of several types | object with the one field member0, member1, ..., as in `arrow`; or null |
+| union of several types | object with one field: member0, or member1, ..., as in `arrow`; or null |
 | boolean, int, long, float, double | true or false, number; "NaN", "Infinity", "-Infinity" |
 | date, time, timestamp | the number in the datum |
 | string, enum | text |
 | bytes, fixed | text of the characters U+0000 to U+00FF, one for each byte, as in Avro's JSON |
 | decimal | text of its digits, such as "-1.50" |
 
-Fields come in the order of the schema, without spaces between them. The value of a field that is
-null is null, not the text `null`. A value is refused if its text would be longer than
-`bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
+Fields come in the order of the schema, without spaces between them. If the whole value is null, the
+column is null there, and does not have the text `null`. A value is refused if its text would be
+longer than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
-Values are read and written one by one, with fastavro: each is a tagged value
-(`skidway.schemas.datum.plain_schema`) on its way between datum and JSON.
+Values are read and written one by one, with fastavro. On its way between datum and JSON, each is a
+*tagged* value: a value of a union of several types has a tag that names the type
+(`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ from skidway.schemas.datum import MALFORMED, plain_schema, read_checked, write_d
 from skidway.schemas.strict import DatumInvalid, value_end
 
 Malformed: Final = (*MALFORMED, RecursionError)
-"""What reading raises for a datum that is none of its schema, or that is nested too deeply."""
+"""The errors that reading raises for a datum that does not match its schema or is nested too
+deeply."""
 
 _EXACT: Final = Context(prec=DECIMAL256_DIGITS)
 
@@ -65,7 +68,8 @@ Leaf = Callable[[AvroType, Any], Any]
 
 
 class JsonText:
-    """The texts of one type. Holds no state. Raises `SchemaUnsupported`."""
+    """Makes the texts of one type's values, and datums of such texts. Keeps nothing between calls.
+    Raises `SchemaUnsupported`."""
 
     def __init__(self, avro: AvroType) -> None:
         self._avro = avro
@@ -94,7 +98,7 @@ class JsonText:
         return self.datum_of(read(text))
 
     def datum_of(self, value: Any) -> bytes:
-        """The same for a text's JSON value."""
+        """The datum of the JSON value of such a text."""
         return write_datum(self._plain, _changed(self._avro, value, _from_json))
 
 
@@ -122,8 +126,8 @@ def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
 
 
 def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
-    """The value with each leaf changed. Two calls for each level of nesting, so that the stack
-    suffices for `bounds.DEPTH_MAX` levels."""
+    """The value with each leaf changed by `leaf`. Each level of nesting takes only two calls, so
+    that the stack suffices for `bounds.DEPTH_MAX` levels."""
     if isinstance(avro, Recursive):
         avro = avro.type
     if not isinstance(avro, Union):
@@ -178,8 +182,8 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 
 def _tagged(avro: AvroType, value: Any) -> Any:
-    """The tagged value of a default. Of a union it takes the first branch that the default fits, as
-    the specification demands."""
+    """The tagged value of a default. In a union, the default is a value of the first branch that it
+    fits, as the specification demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)
     if isinstance(avro, Union):

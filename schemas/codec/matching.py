@@ -1,5 +1,6 @@
-"""Which types of two schemas belong together, by the rules of Avro's resolution: names of records,
-enums and fixed, and types without parts. `resolution` and `json_resolution` share these rules."""
+"""Which types of two schemas match, by the rules of Avro's schema resolution: these rules are about
+the names of records, enums and fixed types, and about types without parts. `resolution` (whole
+columns) and `json_resolution` (single values) share them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class Unresolvable(SkidwayError):
 
 
 def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
-    """Makes the step between two types without parts. Raises `Unresolvable`."""
+    """Makes the step from one type without parts to another. Raises `Unresolvable`."""
     if isinstance(writer, Fixed) and isinstance(reader, Fixed):
         check_name(writer, reader, path)
         if writer.size != reader.size:
@@ -42,5 +43,5 @@ def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pat
 
 
 def unknown_symbol(reader: Enum) -> str:
-    """The reason for a symbol that has no place in the reader's enum."""
+    """The reason to refuse a symbol that the reader's enum does not have."""
     return f"a symbol that enum {reader.name} has not, nor a default"

@@ -4,8 +4,8 @@ and logical types.
 int -> long, float, double; long -> float, double; float -> double; string <-> bytes. A conversion
 between two logical types of one family (moments, times of day, decimals) keeps the value. In all
 other cases the bare number or bytes are taken and read as the reader's logical type. Numbers that
-become floating-point numbers are rounded as in Java; `ROUNDED` names the rows whose number changed,
-because not every caller may change a value.
+become floating-point numbers are rounded as in Java; `ROUNDED` is the reason given for the rows
+whose number changed, because not every caller may change a value.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _promoted(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
-    """Marks the rows whose number has more digits than its floating-point number."""
+    """Marks the rows whose number has more digits than the floating-point number can hold."""
     same = pc.and_(
         pc.equal(made.cast(column.type, safe=False), column),
         pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),  # else it wraps

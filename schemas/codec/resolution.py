@@ -15,10 +15,10 @@ decides so:
   other logical types, the bare number is kept.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
-reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.)
-If a type leads back to its record in one of the schemas, `json_resolution` resolves value by value.
-Schemas that cannot be resolved at all are refused when they are compiled. If some but not all
-branches of a writer's union cannot be resolved, the rows with these branches do not fit, as the
+reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.) If
+a field's type contains the field's record in one of the schemas, `json_resolution` resolves value
+by value. Schemas that cannot be resolved at all are refused when they are compiled. If some but not
+all branches of a writer's union cannot be resolved, the rows with these branches do not fit, as the
 specification demands.
 """
 

@@ -1,7 +1,7 @@
-"""Columns of texts: moves a cursor over values whose type contains itself, one by one, because no
-column holds such a type. The columns beside them are read as always.
+"""Columns of JSON texts (`json_text`), for values whose type contains itself. These values are
+read, skipped and written one by one; the columns beside them are processed as always.
 
-A value that is none of its type, or that is nested too deeply, marks its row as bad.
+A value that does not match its type, or that is nested too deeply, marks its row as bad.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.schemas.strict import value_end
 
 
 def text_reader(avro: Recursive) -> Callable[[Cursor], pa.StringArray]:
-    """Makes a reader that returns the texts of the values."""
+    """Makes a reader: it moves a cursor past the values, and returns their texts."""
     form = JsonText(avro.type)
 
     def read(cursor: Cursor) -> pa.StringArray:
@@ -47,7 +47,8 @@ def text_writer(avro: Recursive) -> Callable[[pa.StringArray], pa.BinaryArray]:
 
 
 def _moved(cursor: Cursor, read: Callable[[bytes, int, int], tuple[Any, int]]) -> list[Any]:
-    """What `read` returns for each row, with the position after it."""
+    """Moves the cursor past one value in each good row. Returns what `read` makes of these values;
+    `read` gives it together with the position after the value."""
     found: list[Any] = [None] * len(cursor)
     wrong, at = np.zeros(len(cursor), bool), cursor.at.copy()
     for row in np.flatnonzero(~cursor.bad).tolist():

@@ -1,5 +1,5 @@
-"""Parses times and durations that people write: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h,
-7d."""
+"""Parses what people write: times (2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d) and
+durations (30s, 2h)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def shown(time_ms: int) -> str:
 
 
 def _span(text: str) -> timedelta | None:
-    """What `90m` means; None if the text is no such duration. Raises OverflowError, and ValueError
-    if there are more digits than Python reads."""
+    """The duration that a text like `90m` means; None if the text has another form. Raises
+    OverflowError if the duration is too long, and ValueError if there are more digits than Python
+    reads."""
     number, unit = text[:-1], text[-1:]
     if not number.isdigit() or unit not in _UNITS:
         return None

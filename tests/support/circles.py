@@ -1,5 +1,5 @@
-"""Hypothesis strategies for a schema that contains itself and values of it; and the JSON text that
-each value should have, made from what Apache's own library decodes."""
+"""A schema that contains itself, Hypothesis strategies for its values, and the JSON text that each
+value should have, made from what Apache's own library decodes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NODE: dict[str, Any] = {
     ],
 }
 TEXTS = ["next", "children", "named", "either", "twin"]
-"""The fields that lead back."""
+"""The fields that become texts, because their types contain NODE."""
 
 
 def nodes() -> st.SearchStrategy[dict[str, Any]]:

@@ -209,7 +209,7 @@ class World:
             self.notice_all()
 
     def notice(self) -> None:
-        """Lets one of the programs look up which topic has a name now."""
+        """Picks a name, and lets one of the programs look up which topic has this name now."""
         name = self.random.choice(self.names)
         chosen = self.random.choice([*self.agents, *self.counters, None])
         if chosen is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -225,6 +226,12 @@ class TortureSite:
             self._is_up, self._is_idle, self._is_read, self._is_mirrored, self._is_loaded,
         ):  # fmt: skip
             eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=what.__name__)
+        # A run may have committed its load without publishing the counts; the next run does that.
+        runs = self._runs_of_the_loader() + 2
+        eventually(
+            lambda: self._runs_of_the_loader() >= runs, within_s=QUIET_WITHIN_S, every_s=1.0,
+            what="the loader has run twice",
+        )  # fmt: skip
         seen: list[tuple[float, Truth]] = []
 
         def is_over() -> bool:
@@ -303,6 +310,10 @@ class TortureSite:
                         return False
             return True
         return False
+
+    def _runs_of_the_loader(self) -> int:
+        """How many of its runs have ended (see torture.loads)."""
+        return len(re.findall(r"^\d+\.\d s$", (self._site.logs / "loader.json").read_text(), re.M))
 
     def _is_loaded(self) -> bool:
         mirrored = _with_rejects(all_topics())

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 def test_all_stories_of_the_site_are_one_processs() -> None:
     """The group "site" names every module whose stories (tests of faults, see support.trials) share
-    the pipeline of a whole site, and no other module. Otherwise two processes would each run all of
-    these stories."""
+    the pipeline of a whole site, and no other module. If the group lacked a module, a
+    second process would start a pipeline of its own for it."""
     found = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests" / "e2e").glob("test_*.py")

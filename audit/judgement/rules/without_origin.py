@@ -26,9 +26,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which nobody counted a record without origin. A counter that was not
-    heard since the bucket was due may still count some. If the first tier with a counter never
-    reported the topic, any counter of that tier that reads the topic's cluster must have been
-    heard."""
+    heard since the bucket was due may still count such records. If no counter of the first tier
+    with counters ever reported the topic, some counter of that tier that reads the topic's cluster
+    must have been heard since then."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -64,7 +64,7 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that is not heard: the counter may be late."""
+    """The status of a finding on a counter that is not heard: OPEN while it may only be late."""
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
@@ -103,8 +103,8 @@ def _first_tier(facts: TopicFacts) -> Tier | None:
 
 
 def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
-    """When a counter of this tier was last heard; 0 for never. Only counters of the topic's own
-    cluster count the topic in tier broker."""
+    """When a counter of this tier was last heard; 0 for never. In tier broker, only counters of the
+    topic's own cluster count the topic."""
     return max(
         (
             facts.evidence.heard_ms(key[:2])

@@ -31,8 +31,8 @@ def rows(loading: Loading) -> int:
 @promise("5 real loader")
 def test_a_resident_loader_outlives_its_spark(loading: Loading, tmp_path: Path) -> None:
     """A resident loader loads what arrives, run after run, on one Spark. After a kill -9 of Spark's
-    Java process, it starts Spark again, and every row exists once. SIGTERM ends it well, and
-    nothing of it stays."""
+    Java process, it starts Spark again, and every row exists once. After SIGTERM it ends with
+    status 0, and leaves no Java process and no staged file."""
     words = [each for each in loading.arguments() if each != "--json"]
     program = Program(skidway(*words, "--every", "1s"), tmp_path / "resident.out").start()
     seen: list[int] = []

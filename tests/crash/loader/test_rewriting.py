@@ -95,10 +95,10 @@ def send(cluster: Cluster, topic: str, number: int) -> None:
 def test_all_rows_are_read_after_any_change(
     cluster: Cluster, spark: SharedSpark, tmp_path: Path
 ) -> None:
-    """After a number became a double, fields were renamed with aliases, types became one of
-    several in a union, and a field was dropped and came back with another type, plain Spark,
-    DuckDB and pyarrow read the rows of all five versions in one hour from the directory alone, with
-    the values that they had."""
+    """Plain Spark, DuckDB and pyarrow read the rows of all five versions in one hour from the
+    directory alone, with the values that they had. Between the versions a number became a double,
+    fields were renamed with aliases, types became one of several in a union, and a field was
+    dropped and came back with another type."""
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)

@@ -208,8 +208,8 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """A version of the program that knows no last words began a new epoch. Then the old last word
-    is dropped, and the first seal gets its own time, not the last word's time."""
+    """If an older version of the program, which knows no last words, has begun a new epoch, the
+    old last word is dropped, and the first seal gets its own time, not the last word's time."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -147,7 +147,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
 
 
 def test_such_a_site_is_complete_in_the_end() -> None:
-    """When all programs have done their work, such a topic is complete."""
+    """When all programs of the site have done their work, the topic is complete."""
     site = Site()
     for action in ("line 0", "line 1", "line stock", *CLOSING, *["step"] * 12, *CLOSING):
         site.do(action)

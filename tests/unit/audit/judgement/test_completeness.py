@@ -1,5 +1,5 @@
-"""When everything of a topic before a time is complete. Jobs ask `skidway audit complete` before
-they read the rows."""
+"""Tests when a topic is complete in the span before a time. Jobs ask `skidway audit complete`
+before they read the rows."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """Records in one bucket, which every tier counted alike; two empty buckets before it. The agent
-    has sealed all of them, and the broker's counter was heard since."""
+    """A bucket with records that every tier counted alike, and two empty buckets before it. The
+    agent has sealed all three buckets, and the broker's counter was heard since."""
     return [*good(), HEARD]
 
 
@@ -243,8 +243,8 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 
 def test_topics_of_rejects_are_asked_too() -> None:
-    """The answer covers the topic of the lines that were rejected, but that topic alone does not
-    make the topic known."""
+    """The answer also covers the topic of the lines that were rejected. But if the audit knows only
+    that topic, the topic that was asked for is still unknown."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -302,8 +302,9 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
-    """Reports list a lost bucket without counts only at the end of the loss. Who accepts the loss
-    there accepts it in the empty buckets before, but not in another bucket that is listed."""
+    """If a loss covers buckets without counts, reports list only the bucket at the end of the loss.
+    A person who accepts the loss there accepts it in the empty buckets before, too, but not in
+    another bucket that reports list."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3

@@ -47,7 +47,7 @@ def schema(*fields: Any) -> str:
 
 
 def link(value: Any, *more: Any, next: Any = ("null", "L")) -> dict[str, Any]:
-    """A record that contains itself, as the last of its fields says."""
+    """A record whose last field, `next`, makes it contain itself."""
     next = list(next) if isinstance(next, tuple) else next
     fields = [{"name": "x", "type": value}, *more, {"name": "next", "type": next}]
     return {"type": "record", "name": "L", "fields": fields}

@@ -67,7 +67,8 @@ class Folder:
         return self.files[-1]
 
     def carry(self, name: str, values: pa.Array | None = None) -> None:
-        """Gives the newest file one more column, as an earlier rewriting would have."""
+        """Adds a column to the newest file, as an earlier rewriting that carried it would have
+        done."""
         newest = self.files[-1]
         data = with_column(self.store.read(newest.file.path) or b"", name, values)
         self.store.put(newest.file.path, data)
@@ -138,7 +139,8 @@ def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
 
 def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) -> None:
     """A field that was dropped keeps its values in a column of the new file, through any number of
-    rewritings. The column has the id of its schema in its name, so that no later field has it."""
+    rewritings. The column has the id of its schema in its name, so that no later field has the same
+    name."""
     text = schema({"name": "a", "type": "int"}, {"name": "old", "type": "string", "default": "x"})
     folder.add([1], INT)
     folder.carry("old")
@@ -153,8 +155,8 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
 
 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
-    """Files of one schema may have values of fields that only earlier schemas had. The file that a
-    compaction makes of them has all these values, and null in the other rows."""
+    """Files of one schema may have values of fields that only earlier schemas had. A compaction
+    keeps these values in the new file; rows of files that lack such a column are null there."""
     folder.add([1])
     folder.add([2])
     folder.carry("old@7")

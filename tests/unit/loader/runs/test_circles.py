@@ -78,8 +78,8 @@ BEFORE = [None, None, None, {"v": 1, "next": '{"v":2,"next":{"v":3,"next":null}}
 
 @promise("5 columns")
 def test_a_schema_that_contains_itself_is_loaded(loading: MemoryLoading) -> None:
-    """Rows of a schema that contains itself have a text where its circle begins, beside the columns
-    of all other fields; older files stay."""
+    """In rows of a schema that contains itself, the field through which it does so is a text, and
+    all other fields are columns. Older files stay."""
     outcome = loading.run()
     assert (outcome.rows, outcome.rejects, outcome.problems) == (2, 0, [])
     assert trees(loading) == BEFORE
@@ -159,8 +159,9 @@ def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> No
 
 
 def test_a_text_does_not_take_the_values_of_a_dropped_string(loading: MemoryLoading) -> None:
-    """The strings of a dropped field are no JSON. If a field of its name comes that contains
-    itself, old rows have no JSON text, and the strings stay under the name of their schema."""
+    """The strings of a dropped field are no JSON. If a later field has the same name and contains
+    itself, old rows have no JSON text in it, and the strings stay in a column whose name has the
+    old schema's id."""
     text = {"name": "tree", "type": ["null", "string"], "default": None}
     renamed = {"name": "text", "type": "string", "aliases": ["line"]}
     more = {"name": "tree", "type": ["null", "Log"], "default": None}

@@ -8,8 +8,8 @@ from support.memory_loading import MemoryLoading
 
 
 def test_the_history_has_what_each_load_committed() -> None:
-    """The history names the newest loads, oldest first: their offsets, rows and files, and for a
-    load that rewrote files how many files it replaced, and no rows."""
+    """The history lists the newest loads, oldest first, with their offsets, rows and files. A load
+    that rewrote files has no rows, and the number of files that it replaced."""
     loading = MemoryLoading()
     for count in (20, 30):
         loading.write(count)

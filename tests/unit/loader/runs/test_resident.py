@@ -21,8 +21,7 @@ EVERY_S = 60.0
 
 
 class Waiting(Shutdown):
-    """A request to end that lets a manual clock run while somebody waits. It comes after `rounds`
-    waits."""
+    """A shutdown whose waits move a manual clock forward. After `rounds` waits, it is requested."""
 
     def __init__(self, clock: ManualClock, rounds: int) -> None:
         super().__init__()
@@ -98,7 +97,7 @@ def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
 
 def test_each_run_leaves_its_outcome(textfile: Path) -> None:
     """After each run the textfile has its exit status, so that an alert on the age of the last
-    success works as for a timer."""
+    success works as it does for loads that a timer starts."""
     resident = Resident(textfile, Report, fails(Unreachable("nobody answers")))
     begin = resident.clock.time_ms() / 1000
     resident.loader.run()
@@ -117,7 +116,7 @@ def test_a_refused_configuration_ends_the_program(textfile: Path) -> None:
 
 
 def test_a_program_that_is_told_to_end_in_a_run_ends_well(textfile: Path) -> None:
-    """A run that the end of the program interrupts is no failure."""
+    """If the request to end interrupts a run, the program ends without an error."""
     resident = Resident(textfile, fails(Interrupted("asked to end")), Report)
     resident.loader.run()
     assert resident.shutdown.waits == []

@@ -73,7 +73,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Dying:
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRunner]:
-    """A runner whose work is a function that is called."""
+    """A runner that calls the first piece of work itself, without Spark."""
     with SparkRunner(settings(), lambda: False) as made:
         monkeypatch.setattr(made, "_rows", lambda _session, work, _progress: work[0](0))
         yield made

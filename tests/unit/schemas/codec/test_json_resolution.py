@@ -1,5 +1,5 @@
-"""Values that contain themselves are resolved between two versions of a schema, at every depth,
-with the values that Apache's library gives."""
+"""Values whose type contains itself are resolved between two versions of a schema, at every depth.
+The results are the values that Apache's library gives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> 
 
 
 def resolved(writer: Any, reader: Any, value: Any) -> Any:
-    """The reader's row of a value; why it is refused, if it is."""
+    """The reader's row of a value, or the reason why the value is refused."""
     found = DatumReader(writer, reader).decode(pa.array([datum(writer, value)], pa.binary()))
     found.batch.validate(full=True)
     return found.batch.to_pylist()[0] if not found.refused else found.refused[0][1]
@@ -99,8 +99,8 @@ LONGER = {"v": 1, "next": {"v": 2, "next": {"v": 3, "next": None}}}
     ],
 )  # fmt: skip
 def test_versions_of_a_list(writer: Any, reader: Any, expected: str | None) -> None:
-    """Fields that came, went, were renamed or have one of several types now change at every depth.
-    Versions that Avro cannot resolve are refused before any datum is read."""
+    """Fields that were added, dropped, renamed or made a union of several types change at every
+    depth. Versions that Avro cannot resolve are refused before any datum is read."""
     if expected is None:
         with pytest.raises(Unresolvable, match=r"Field (next|v) "):
             DatumReader(writer, reader)

@@ -1,4 +1,4 @@
-"""Values whose type contains itself become text, with the values that Apache's library decodes; the
+"""Values whose type contains itself become texts of the values that Apache's library decodes; the
 fields beside them stay columns."""
 
 from __future__ import annotations
