@@ -92,16 +92,17 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
             f"{name} ended with 70" for name, status in site.ended if status == UNEXPECTED_EXIT_CODE
         ]
         is_good = truth.is_good and not problems
-        if args.keep or not is_good:
+        is_kept = args.keep or not is_good or bool(truth.unhealed)
+        if is_kept:
             site.keep()
     finally:
         site.stop()
     _print(truth, faults, site)
     print(*problems, sep="\n", end="\n" if problems else "")
-    if is_good and not args.keep:
-        shutil.rmtree(folder)
-    else:
+    if is_kept:
         print(f"the site lies in {folder}")
+    else:
+        shutil.rmtree(folder)
     return is_good
 
 
