@@ -23,7 +23,6 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store
 
 T = TypeVar("T")
-W = TypeVar("W")
 
 
 class LostRace(SkidwayError):
@@ -57,17 +56,16 @@ class Attempt:
         if self._store.length(self._manifest) is not None:
             raise self._lost()
 
-    def _staged(self, work: Callable[[], W]) -> W:
+    def _staged(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
         try:
             self._claim()
             return work()
         except Interrupted:
             self._discard()
             raise
-        except SkidwayError as error:
+        except SkidwayError:
             self._discard()
-            if self._store.length(self._manifest) is not None:
-                raise self._lost() from error  # the other loader may have deleted our staging files
+            self.check()  # the other loader may have deleted our staging files
             raise
 
     def _discard(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from skidway.loader.planning.topics import choose
@@ -34,11 +33,10 @@ def topic_history(store: Store, topic: str, last: int) -> list[Row]:
 
 def _row(manifest: Manifest) -> Row:
     files = [each for each in manifest.files if each.kind == ROWS]
-    at = datetime.fromtimestamp(manifest.created / 1000, UTC)
     return {
         "topic": manifest.topic,
         "load": manifest.number,
-        "at": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        "at": manifest.created_text,
         "offsets": sum(each.end - each.first for each in manifest.partitions),
         "rows": manifest.rows(),
         "rejects": manifest.rejects(),

@@ -76,5 +76,5 @@ class ResidentLoader:
         self._runs += 1
         self._problem = problems[0] if problems else ""
         for sentence in sentences:
-            _log.warning("run_told", sentence=sentence)
+            _log.warning("run_reported", sentence=sentence)
         systemd.ready(self._problem or "loads")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from skidway.errors import SkidwayError
@@ -86,7 +85,6 @@ def _status(store: Store, topic: str) -> list[Row]:
     newest = _newest(store, topic)
     if newest is None:
         return []
-    at = datetime.fromtimestamp(newest.created / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     moves = commit.moves(newest)
     unfinished = sum(1 for move in moves if store.length(move.source) is not None)
     return [
@@ -95,7 +93,7 @@ def _status(store: Store, topic: str) -> list[Row]:
             "partition": each.partition,
             "load": newest.number,
             "loaded": each.end,
-            "at": at,
+            "at": newest.created_text,
             "rows": newest.rows(),
             "rejects": newest.rejects(),
             "unfinished": unfinished,

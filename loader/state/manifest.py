@@ -55,6 +55,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from skidway.errors import StateRefused
@@ -171,6 +172,11 @@ class Manifest:
     def staging(self) -> str:
         """Directory in which the load's files were staged."""
         return layout.staging(self.topic, self.number, self.uuid)
+
+    @property
+    def created_text(self) -> str:
+        """When the load was made, as RFC 3339 in UTC, to the second."""
+        return f"{datetime.fromtimestamp(self.created / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def rows(self) -> int:
         """Rows that this load added. A load that rewrites files adds none."""

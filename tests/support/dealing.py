@@ -18,6 +18,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
     "site": (
         "tests/e2e/test_agent_faults.py",
         "tests/e2e/test_broker_faults.py",
+        "tests/e2e/test_complete.py",
         "tests/e2e/test_loader_faults.py",
         "tests/e2e/test_real_logs.py",
         "tests/e2e/test_recount.py",

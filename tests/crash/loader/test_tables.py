@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+import fastavro
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import skidway
+from skidway.kafka.client import Client
+from skidway.kafka.columns import Origins
+from skidway.schemas.client import RegistryClient
+from skidway.schemas.wire import add_prefix
 from tests.crash.loader.conftest import (
+    AGENT,
+    LENGTH,
     Cluster,
     Loading,
     SharedSpark,
@@ -120,3 +130,34 @@ def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:
     return sent | {
         "in": {"y": None} | sent["in"], "all": [{"y": None} | each for each in sent["all"]],
     }  # fmt: skip
+
+
+def test_a_type_that_contains_itself_is_asked_as_json(
+    cluster: Cluster, spark: SharedSpark, tmp_path: Path
+) -> None:
+    """The field through which a record contains itself is JSON text, which Spark's
+    `get_json_object` reads; the record's other fields are columns."""
+    schema = record("Log", LINE, {"name": "next", "type": ["null", "Log"], "default": None})
+    topic = cluster.topic(1, json.dumps(schema))
+    cluster.announce(topic, 1)
+    schema_id = RegistryClient(cluster.registry).latest(f"{topic}-value").id
+    datums = []
+    for row in (
+        {"line": "a", "next": {"line": "b", "next": {"line": "c", "next": None}}},
+        {"line": "d", "next": None},
+    ):
+        datum = io.BytesIO()
+        fastavro.schemaless_writer(datum, fastavro.parse_schema(schema), row)
+        datums.append(datum.getvalue())
+    two = np.ones(2, np.int64)
+    origins = Origins(two * AGENT, two, np.arange(2) * LENGTH, two * LENGTH)
+    with Client(cluster.broker) as client:
+        values = add_prefix(schema_id, pa.array(datums, pa.binary()))
+        cluster.publish(client, topic, 0, values, origins)
+    loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    assert loading.loaded()["rows"] == 2
+    frame = loading.spark._session.read.parquet(str(tmp_path / "out" / topic))
+    found = frame.selectExpr(
+        "line", "get_json_object(next, '$.line')", "get_json_object(next, '$.next.line')"
+    ).orderBy("line")
+    assert [tuple(row) for row in found.collect()] == [("a", "b", "c"), ("d", None, None)]

@@ -215,7 +215,7 @@ MUTANTS = (
         "a run that fails ends the resident loader",
         "loader/runs/resident.py",
         "        except SkidwayError as error:\n",
-        "        except NotImplementedError as error:\n",
+        "        except OSError as error:\n",
         ("tests/unit/loader/runs/test_resident.py::test_a_run_that_fails_ends_nothing",),
     ),
     Mutant(
