@@ -7,9 +7,11 @@ import errno
 import os
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 SIZES = {"agent-host1": 64 << 20, "broker-dc1": 1 << 30, "audit": 512 << 20, "lake": 2 << 30}
+FILLER = ".filler"
 _DETACH = 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -19,29 +21,42 @@ class Disk:
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
+        self._inside = -1  # the folder itself, below the mount that makes it read-only
 
     def mount(self) -> None:
         """Makes the folder. If the folder has a file system of its own, mounts it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._size is not None:
             _mount("-t", "tmpfs", "-o", f"size={self._size}", "torture", str(self._folder))
+            self._inside = os.open(self._folder, os.O_DIRECTORY)
 
     def unmount(self) -> None:
         """Unmounts the folder, with all mounts on top of it."""
+        if self._inside >= 0:
+            os.close(self._inside)
+            self._inside = -1
         while os.path.ismount(self._folder):
             _LIBC.umount2(os.fsencode(self._folder), _DETACH)
 
     def fill(self) -> Callable[[], None]:
-        """Fills the disk until the returned function is called."""
-        filler = self._folder / ".filler"
-        with filler.open("wb", buffering=0) as out:
+        """Fills the disk until the returned function is called. The disk may be read-only at the
+        same time."""
+
+        def opened(path: str, flags: int) -> int:
+            return os.open(path, flags, dir_fd=self._inside)
+
+        def end() -> None:
+            with suppress(FileNotFoundError):
+                os.unlink(FILLER, dir_fd=self._inside)
+
+        with open(FILLER, "wb", buffering=0, opener=opened) as out:
             try:
                 while True:
                     out.write(bytes(1 << 16))
             except OSError as error:
                 if error.errno != errno.ENOSPC:
                     raise
-        return lambda: filler.unlink(missing_ok=True)
+        return end
 
     def protect(self) -> Callable[[], None]:
         """Makes the disk read-only until the returned function is called.
