@@ -12,13 +12,14 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import uvicorn
 from prometheus_client import Gauge
 
 from skidway import log, ports, systemd
+from skidway.audit.collector.hours import Hours
 from skidway.audit.collector.judge import Judge
 from skidway.audit.collector.roster_file import RosterFile
 from skidway.audit.collector.web import Dashboard
@@ -29,7 +30,7 @@ from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import Clocks, clocks
 from skidway.audit.judgement.hosts import HostStatus, survey
-from skidway.audit.judgement.standing import NOTHING_JUDGED
+from skidway.audit.judgement.standing import NOTHING_JUDGED, Standing
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import clock_report, report
 from skidway.audit.settings import AuditSettings
@@ -122,7 +123,10 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        dashboard = Dashboard(reader, lambda: expectation.policy, lambda: loop.standing, clock)
+        hours = Hours(reader, lambda: expectation.policy, lambda: loop.blocks, clock)
+        dashboard = Dashboard(
+            reader, lambda: expectation.policy, lambda: loop.standing, hours, clock
+        )
         stack.enter_context(_serving(dashboard, settings.listener))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
         systemd.ready(f"dashboard on {settings.listener}")
@@ -173,6 +177,11 @@ class _Loop:
         self._has_read = False
         self.health = Health(True)
         self._judge()
+
+    @property
+    def blocks(self) -> Mapping[int, Standing]:
+        """The last judgement of each hour of buckets, by the hour's start."""
+        return self._judging.blocks
 
     def until(self, shutdown: Shutdown) -> None:
         while not shutdown.requested:

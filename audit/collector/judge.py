@@ -28,8 +28,8 @@ older blocks again, and ends once it has taken AGAIN_S seconds."""
 
 
 class Judge:
-    """Owns the standing of each block. Used by one thread, which also owns the ledger's
-    connection."""
+    """Owns the standing of each block. Used by one thread, which also owns the ledger's connection;
+    other threads may only read `blocks`."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger
@@ -37,6 +37,11 @@ class Judge:
         self._clock = clock
         self._parts: dict[int, Standing] = {}
         self._turn: list[int] = []
+
+    @property
+    def blocks(self) -> dict[int, Standing]:
+        """The last judgement of each block, by the block's start. Any thread may ask."""
+        return dict(self._parts)
 
     def step(self) -> Standing:
         """Judges some blocks. Returns the standing of all blocks, with the last judgement of each

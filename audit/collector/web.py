@@ -4,6 +4,7 @@
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
     /agents           the hosts: expected, silent, retired; all senders, and when each was heard
     /index.json, /buckets.json, /agents.json    the same for programs
+    /complete.json, /hours.json                 for programs that wait for whole hours, see `hours`
 
 Pages are rendered here, work without JavaScript, and load nothing but /style.css; the content
 security policy allows nothing else. Text from outside is escaped by the templates.
@@ -28,6 +29,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from skidway.audit.collector.hours import Hours
 from skidway.audit.evidence.evidence import Evidence, Window
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
@@ -39,6 +41,7 @@ from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.reports import clock_report, host_report, report
+from skidway.audit.reports.topic_names import topic_names
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
@@ -95,7 +98,7 @@ class Dashboard:
     share the ledger's connection.
 
     policy: gives the policy that is in force now. standing: gives the newest judgement over all
-    buckets.
+    buckets. hours: answers about whole hours from the same ledger.
     """
 
     def __init__(
@@ -103,11 +106,13 @@ class Dashboard:
         ledger: Ledger,
         policy: Callable[[], Policy],
         standing: Callable[[], Standing],
+        hours: Hours,
         clock: Clock,
     ) -> None:
         self._ledger = ledger
         self._policy_now = policy
         self._standing = standing
+        self._hours = hours
         self._clock = clock
         self._lock = threading.Lock()
         self._pages = _environment()
@@ -121,6 +126,8 @@ class Dashboard:
             Route("/buckets.json", self._json(self._buckets_json)),
             Route("/agents", self._page("agents.html", self._agents)),
             Route("/agents.json", self._json(self._agents_json)),
+            Route("/complete.json", self._json(self._hours.complete)),
+            Route("/hours.json", self._json(self._hours.judged)),
             Route("/style.css", _style),
         ]
         return Starlette(
@@ -141,7 +148,7 @@ class Dashboard:
 
     def _overview(self, request: Request) -> dict[str, Any]:
         found, evidence = self._standing(), self._ledger.evidence(NO_BUCKETS)
-        names = report.topic_names(topic.source for topic in found.topics)
+        names = topic_names(topic.source for topic in found.topics)
         return _frame(found) | {
             "clocks": self._clock_sentences(evidence),
             "grid": [_row(topic, names[topic.source], found.starts) for topic in found.topics],
@@ -152,7 +159,7 @@ class Dashboard:
 
     def _buckets(self, request: Request) -> dict[str, Any]:
         topic, shown = self._asked(request)
-        names = report.topic_names(x.source for x in shown.verdicts)
+        names = topic_names(x.source for x in shown.verdicts)
         query = dict(request.query_params)
         older = None
         if shown.older is not None:

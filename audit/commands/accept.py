@@ -24,6 +24,7 @@ from skidway.audit.judgement.retired_places import RetiredPlaces
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict, Place
 from skidway.audit.reports import report
+from skidway.audit.reports.topic_names import is_named, topic_names, topics_named, with_rejects
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.decisions import Acceptance, Decision
 from skidway.audit.topic.messages import Tier, encode
@@ -147,12 +148,12 @@ def _buckets(
     if last < first:
         raise UsageError("LAST must not be before BUCKET.")
     policy = options.policy_of(args, settings)
-    names = options.with_rejects([args.topic])
+    names = with_rejects([args.topic])
     ledger = options.ledger_of(args, settings, clock)
     try:
         size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
         window = (first - size + 1, last + 1)
-        evidence = ledger.evidence(window, options.topics_named(names))
+        evidence = ledger.evidence(window, topics_named(names))
     finally:
         ledger.close()
     if evidence.unread:
@@ -167,7 +168,7 @@ def _buckets(
     found = [
         verdict
         for verdict in verdicts(evidence, policy, now_ms)
-        if options.is_named(verdict.source, names) and verdict.bucket + verdict.bucket_ms > first
+        if is_named(verdict.source, names) and verdict.bucket + verdict.bucket_ms > first
     ]
     return found, [each for topic in evidence.topics.values() for each in topic.acceptances]
 
@@ -191,7 +192,7 @@ def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
     """Maps (topic, start, size) of each bucket to the bucket's name in reports and the verdict."""
-    topics = report.topic_names(x.source for x in found)
+    topics = topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)
         for x in found

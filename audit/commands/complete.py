@@ -11,10 +11,10 @@ from skidway.audit.commands import options
 from skidway.audit.commands.live_ledger import LiveLedger
 from skidway.audit.commands.polling import patiently
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.judgement.completeness import Completeness, Question, completeness
+from skidway.audit.judgement.completeness import Completeness, Question
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.reports import completeness_report
-from skidway.audit.settings import AuditSettings
+from skidway.audit.reports.completeness_question import answered, question
 from skidway.cli.moments import parse_duration, parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import Progress, print_json
@@ -51,11 +51,13 @@ def _complete(args: argparse.Namespace) -> int:
     settings = options.settings_of(args)
     policy = options.policy_of(args, settings)
     timeout_s = parse_duration(args.wait, "--wait")
-    question = _question(args, settings, _span(args, clock.time_ms()))
+    since_ms, until_ms = _span(args, clock.time_ms())
+    bucket_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
+    asked = question(args.topic, since_ms, until_ms, bucket_ms)
     begun = clock.monotonic()
     with LiveLedger(args, settings, clock) as live:
         found = patiently(
-            lambda: _look(live, policy, question, clock),
+            lambda: _look(live, policy, asked, clock),
             clock,
             time.sleep,
             timeout_s,
@@ -66,9 +68,9 @@ def _complete(args: argparse.Namespace) -> int:
             options.note_staleness(live.ledger, clock)
     if args.json:
         waited_s = clock.monotonic() - begun
-        print_json(completeness_report.document(found, question, policy, waited_s))
+        print_json(completeness_report.document(found, asked, policy, waited_s))
     else:
-        print("\n".join(completeness_report.sentences(found, question, policy)))
+        print("\n".join(completeness_report.sentences(found, asked, policy)))
     return int(any(x.is_short for x in found))
 
 
@@ -80,22 +82,6 @@ def _span(args: argparse.Namespace, now_ms: int) -> tuple[int, int]:
     return since_ms, until_ms
 
 
-def _question(
-    args: argparse.Namespace, settings: AuditSettings | None, span: tuple[int, int]
-) -> Question:
-    names = options.with_rejects([args.topic])
-    return Question(
-        args.topic,
-        lambda source: options.is_named(source, [args.topic]),
-        lambda source: options.is_named(source, names),
-        *span,
-        DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms,
-    )
-
-
-def _look(live: LiveLedger, policy: Policy, question: Question, clock: Clock) -> list[Completeness]:
+def _look(live: LiveLedger, policy: Policy, asked: Question, clock: Clock) -> list[Completeness]:
     live.catch_up()
-    size = live.ledger.bucket_ms() or question.bucket_ms
-    topics = options.topics_named(options.with_rejects([question.name]))
-    evidence = live.ledger.evidence((question.since_ms - size, question.until_ms), topics)
-    return completeness(evidence, policy, question, clock.time_ms())
+    return answered(live.ledger, policy, asked, clock.time_ms()).found

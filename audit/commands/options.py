@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from skidway import settings
-from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.collection import collect_all
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.judgement import roster
@@ -28,13 +25,11 @@ from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.client import Client
-from skidway.kafka.source import Source
 
 PROGRAM = "audit"
 DIRECTORY = settings.DEFAULT_DIRECTORY
 STALE_AFTER_MS = 180_000
 REQUEST_TIMEOUT_MS = 10_000
-_WITH_ID = re.compile(r"(.+) \(id (\w+)\)")
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
@@ -52,36 +47,6 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
     words = "with its rejects; may be repeated"
     parser.add_argument("--topic", action="append", metavar="TOPIC", help=words)
-
-
-def with_rejects(names: Iterable[str]) -> list[str]:
-    """The named topics, and for each of them the topic of its rejects. The topic of rejects may
-    have any topic id."""
-    return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
-
-
-def topics_named(names: list[str] | None) -> list[str] | None:
-    """The topics that these names mean. A name may have the form that the report prints: with the
-    cluster's name, and with the beginning of the topic id."""
-    if names is None:
-        return None
-    known = [_named(name)[0] for name in names]
-    return sorted({each for name in known for each in (name, name.partition(".")[2]) if each})
-
-
-def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether a topic has one of these names, with or without the cluster's name and the topic
-    id."""
-    known = {source.topic, f"{source.cluster}.{source.topic}"}
-    topic_id = source.topic_id or "none"
-    return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
-
-
-def _named(text: str) -> tuple[str, str]:
-    """The topic's name, and the beginning of the topic id, which `report.topic_names` prints after
-    the name."""
-    match = _WITH_ID.fullmatch(text)
-    return (match[1], match[2]) if match else (text, "")
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:

@@ -15,6 +15,7 @@ from skidway.audit.recount import faults, manifests, recount
 from skidway.audit.recount.manifests import Committed
 from skidway.audit.recount.recount import Difference, Recounted
 from skidway.audit.reports import recount_report
+from skidway.audit.reports.topic_names import with_rejects
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic.messages import Tier, encode
 from skidway.cli.moments import parse_moment
@@ -79,7 +80,7 @@ def _compared(
 ) -> list[tuple[Recounted, list[Difference]]]:
     """Each topic that the output has or should have, with its recount and the differences from the
     audit's counts."""
-    asked = None if args.topic is None else set(options.with_rejects(args.topic))
+    asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
     # The ledger is read after the rows, because the counts of these rows are published by then.

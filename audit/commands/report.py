@@ -14,6 +14,7 @@ from skidway.audit.judgement.standing import Standing, of_evidence
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import BucketVerdict
 from skidway.audit.reports import clock_report, host_report, report
+from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
 from skidway.audit.settings import TIERS, AuditSettings
 from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
@@ -66,18 +67,18 @@ def _judged(
     since = FOREVER[0]
     if args.since is not None:
         since = parse_moment(args.since, clock.time_ms())
-    names = None if args.topic is None else options.with_rejects(args.topic)
+    names = None if args.topic is None else with_rejects(args.topic)
     ledger = options.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence((since, FOREVER[1]), options.topics_named(names))
+        evidence = ledger.evidence((since, FOREVER[1]), topics_named(names))
     finally:
         ledger.close()
     now_ms = clock.time_ms()
     found = verdicts(evidence, policy, now_ms)
     states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if names is not None:
-        found = [x for x in found if options.is_named(x.source, names)]
+        found = [x for x in found if is_named(x.source, names)]
     whole = of_evidence(evidence, found)
     if names is not None:
-        whole = whole.where(lambda source: options.is_named(source, names))
+        whole = whole.where(lambda source: is_named(source, names))
     return whole, found, states, times

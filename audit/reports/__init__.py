@@ -1,9 +1,12 @@
 """The audit's answers, in forms for people and for programs: sentences, tables, JSON.
 
+topic_names     names of topics, and what they name
 report          verdicts on buckets, and the exit status of `skidway audit report`
 recount_report  the result of a recount
 clock_report    wrong clocks
 host_report     the state of hosts, and the proofs of `skidway audit wait`
+completeness_question
+                asks a ledger whether topics are complete
 completeness_report
                 whether topics are complete, for `skidway audit complete`
 """

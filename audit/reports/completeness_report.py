@@ -11,6 +11,7 @@ from skidway.audit.judgement.completeness import Completeness, Question
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.verdict import BucketVerdict, Finding, Status, accepted_words
 from skidway.audit.reports import report
+from skidway.audit.reports.topic_names import topic_names
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
@@ -23,7 +24,7 @@ BUCKETS_SHOWN = 1_000
 
 def sentences(found: Sequence[Completeness], question: Question, policy: Policy) -> list[str]:
     """One sentence or a few for each topic: what it lacks, and what was accepted."""
-    names = report.topic_names(x.source for x in found if x.source is not None)
+    names = topic_names(x.source for x in found if x.source is not None)
     said = []
     for each in found:
         name = _name(each, names)
@@ -39,7 +40,7 @@ def document(
     found: Sequence[Completeness], question: Question, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
     """The whole answer for programs."""
-    names = report.topic_names(x.source for x in found if x.source is not None)
+    names = topic_names(x.source for x in found if x.source is not None)
     return {
         "ok": not any(each.is_short for each in found),
         "topic": question.name,

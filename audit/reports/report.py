@@ -12,13 +12,11 @@ from skidway.audit.counts.counts import Sums
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.judgement.standing import Standing, TopicStanding
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Place, Status
+from skidway.audit.reports.topic_names import topic_name, topic_names
 from skidway.audit.topic.decisions import Acceptance
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
-
-ID_SHOWN = 8
-"""How many of the 32 digits of a topic's id are shown."""
 
 NAMES_SHOWN = 3
 
@@ -164,24 +162,6 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "warnings": [each.words for each in verdict.warnings],
         "places": _places(verdict.places()),
         "agents": [_agent(agent) for agent in verdict.agents],
-    }
-
-
-def topic_name(source: Source) -> str:
-    """The topic's name as a mirror would write it: cluster and topic."""
-    return f"{source.cluster}.{source.topic}"
-
-
-def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """For each topic, the name that `topic_name` gives it. If a topic was deleted and created
-    again, the beginning of its id follows its name."""
-    ids: dict[str, set[Source]] = {}
-    for source in sources:
-        ids.setdefault(topic_name(source), set()).add(source)
-    return {
-        source: name if len(same) == 1 else f"{name} (id {source.topic_id[:ID_SHOWN] or 'none'})"
-        for name, same in ids.items()
-        for source in same
     }
 
 

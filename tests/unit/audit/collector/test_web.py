@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from skidway.audit.collector.web import HOSTS_SHOWN, Dashboard
+from skidway.audit.collector.web import HOSTS_SHOWN
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, ledger_of
 from skidway.audit.judgement import acceptances
 from skidway.audit.judgement.acceptances import Signature
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
-from skidway.audit.judgement.standing import Standing, judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.topic import messages
 from skidway.audit.topic.messages import (
@@ -36,6 +33,7 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 from support.audit_senders import BROKER, LOGS, OTHER
 from support.clock import ManualClock
+from support.dashboard import ask
 
 HOSTILE = "<script>alert(1)</script>"
 NASTY = Source("dc1", "cid", HOSTILE, "tid")
@@ -60,31 +58,8 @@ def _ledger(records: int = 5, buckets: int = 1, source: Source = LOGS) -> Ledger
 def _get(
     ledger: Ledger, path: str, method: str = "GET", policy: Policy = POLICY
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body of a request to the application itself."""
-    clock = ManualClock()
-
-    def found() -> Standing:
-        return judged(ledger.evidence(), policy, clock.time_ms())
-
-    application = Dashboard(ledger, lambda: policy, found, clock).application()
-    path, _, query = path.partition("?")
-    sent: list[dict[str, Any]] = []
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
-        "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
-        "headers": [], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
-    }  # fmt: skip
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    asyncio.run(application(scope, receive, send))  # type: ignore[arg-type]
-    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    body = b"".join(message.get("body", b"") for message in sent[1:])
-    return sent[0]["status"], headers, body.decode()
+    """Status, headers and body of the dashboard's answer."""
+    return ask(ledger, path, policy, method)
 
 
 PAGES = ["/", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/agents"]

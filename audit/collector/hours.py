@@ -1,0 +1,123 @@
+"""Answers for programs that wait for whole hours, such as the loader before it marks an hour.
+
+    /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
+    /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
+                                                         buckets; cheap, but may be a little old
+
+`topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
+With `output=<name>`, the first answer also says up to which message of that output the collector
+has heard. A program must compare this number with what it has published. Only then does the answer
+take all of the program's rows into account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from skidway.audit.collector.judge import BLOCK_MS
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.standing import Standing
+from skidway.audit.reports import completeness_report, report
+from skidway.audit.reports.completeness_question import answered, question
+from skidway.audit.reports.topic_names import is_named, with_rejects
+from skidway.audit.topic.messages import Tier
+from skidway.cli.moments import parse_moment
+from skidway.clock import Clock
+from skidway.errors import UsageError
+
+HOURS_MAX = 1_000
+"""/hours.json answers for at most this many hours."""
+
+
+class Hours:
+    """Answers requests from one ledger. blocks: gives the last judgement of each hour, by its
+    start in ms. The caller lets in one request at a time."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        policy: Callable[[], Policy],
+        blocks: Callable[[], Mapping[int, Standing]],
+        clock: Clock,
+    ) -> None:
+        self._ledger = ledger
+        self._policy = policy
+        self._blocks = blocks
+        self._clock = clock
+
+    def complete(self, request: Request) -> dict[str, Any]:
+        """The document of /complete.json."""
+        topic, since_ms, until_ms = self._asked(request)
+        asked, policy, now_ms = question(topic, since_ms, until_ms), self._policy(), self._now()
+        try:
+            answer = answered(self._ledger, policy, asked, now_ms)
+        except UsageError as error:
+            raise HTTPException(400, str(error)) from error
+        said = completeness_report.document(answer.found, asked, policy, 0.0)
+        del said["seconds_waited"]
+        output = request.query_params.get("output")
+        heard = None if output is None else _heard(answer.evidence, output)
+        return {**said, "judged_ms": now_ms, "output": heard}
+
+    def judged(self, request: Request) -> dict[str, Any]:
+        """The document of /hours.json."""
+        topic, since_ms, until_ms = self._asked(request)
+        first = since_ms - since_ms % BLOCK_MS
+        if not first < until_ms <= first + HOURS_MAX * BLOCK_MS:
+            raise HTTPException(400, f"since is at most {HOURS_MAX} hours before until")
+        blocks, reach = self._blocks(), self._reach()
+        hours = (self._hour(topic, x, blocks, reach) for x in range(first, until_ms, BLOCK_MS))
+        return {"topic": topic, "hours": [x for x in hours if x is not None]}
+
+    def _reach(self) -> int:
+        """How many blocks before an hour may have a bucket that reaches into the hour."""
+        size = self._ledger.bucket_ms() or BLOCK_MS
+        return -(-size // BLOCK_MS) if BLOCK_MS % size else 0
+
+    def _hour(
+        self, topic: str, hour: int, blocks: Mapping[int, Standing], reach: int
+    ) -> dict[str, Any] | None:
+        names = with_rejects([topic])
+        near = (blocks.get(hour - back * BLOCK_MS) for back in range(reach + 1))
+        found = [x.where(lambda source: is_named(source, names)) for x in near if x is not None]
+        if not any(x.counted for x in found):
+            return None
+        return {
+            "hour": report.time_text(hour),
+            "hour_ms": hour,
+            "complete": all(map(_is_good, found)),
+            "judged_ms": min(x.judged_ms for x in found),
+        }
+
+    def _asked(self, request: Request) -> tuple[str, int, int]:
+        query, now_ms = request.query_params, self._now()
+        for name in ("topic", "since", "until"):
+            if not query.get(name):
+                raise HTTPException(400, f"{name} is missing")
+        try:
+            times = [parse_moment(query[name], now_ms, name) for name in ("since", "until")]
+        except UsageError as error:
+            raise HTTPException(400, str(error)) from error
+        return query["topic"], times[0], times[1]
+
+    def _now(self) -> int:
+        return self._clock.time_ms()
+
+
+def _is_good(found: Standing) -> bool:
+    return not found.overdue and not found.warned and all(x.is_complete for x in found.topics)
+
+
+def _heard(evidence: Evidence, output: str) -> dict[str, Any] | None:
+    """Epoch and number of the newest message of an output that the ledger has."""
+    known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
+    if not known:
+        return None
+    newest = max(known, key=lambda key: key.epoch)
+    return {"name": output, "epoch": newest.epoch, "last": evidence.senders[newest].last}

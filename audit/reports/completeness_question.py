@@ -1,0 +1,48 @@
+"""Asks a ledger whether a topic is complete, for `skidway audit complete` and for the collector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.completeness import Completeness, Question, completeness
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answers, and the evidence from which they follow."""
+
+    found: list[Completeness]
+    evidence: Evidence
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing speaks against reading the rows."""
+        return not any(x.is_short for x in self.found)
+
+
+def question(
+    name: str, since_ms: int, until_ms: int, bucket_ms: int = DEFAULT_BUCKET_MS
+) -> Question:
+    """Asks about the topic of this name and about the topic of its rejects."""
+    names = with_rejects([name])
+    return Question(
+        name,
+        lambda source: is_named(source, [name]),
+        lambda source: is_named(source, names),
+        since_ms,
+        until_ms,
+        bucket_ms,
+    )
+
+
+def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> Answered:
+    """Answers from what the ledger has now. Raises UsageError, like `completeness`."""
+    size = ledger.bucket_ms() or asked.bucket_ms
+    topics = topics_named(with_rejects([asked.name]))
+    evidence = ledger.evidence((asked.since_ms - size, asked.until_ms), topics)
+    return Answered(completeness(evidence, policy, asked, now_ms), evidence)

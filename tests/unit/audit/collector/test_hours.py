@@ -1,0 +1,119 @@
+"""Programs that wait for whole hours ask the collector; the answers are those of the judgement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from skidway.audit.collector.judge import BLOCK_MS
+from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.reports import report
+from skidway.audit.topic.messages import Heartbeat, Message, encode
+from support.audit_senders import AGENT, BROKER, LOGS
+from support.dashboard import ask
+from support.one_bucket import COUNTERS, HDFS, LATENESS, POLICY, SIZE, count, delta, good, seal
+from support.promises import promise
+
+NOW = 3 * BLOCK_MS
+NAME = "dc1.logs"
+
+
+def heard() -> list[Message]:
+    """A bucket in the first hour that every tier counted alike. The agent has sealed two hours, and
+    everybody was just heard."""
+    return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
+
+
+def got(messages: Iterable[Message], path: str, **query: object) -> tuple[int, Any]:
+    times = {"since": report.time_text(0), "until": report.time_text(BLOCK_MS)}
+    asked = urlencode({"topic": NAME, **times, **query})
+    ledger = ledger_of(map(encode, messages))
+    status, _, body = ask(ledger, f"{path}?{asked}", POLICY, now_ms=NOW)
+    return status, json.loads(body) if status == 200 else body
+
+
+@promise("6 complete before a time")
+def test_complete_json_is_the_answer_of_audit_complete() -> None:
+    """/complete.json says yes exactly if the topic is complete in the span; its document is that of
+    `skidway audit complete --json`."""
+    assert got(heard(), "/complete.json")[1]["ok"]
+    assert got(heard(), "/complete.json", until=report.time_text(2 * BLOCK_MS))[1]["ok"]
+    _, future = got(heard(), "/complete.json", until=report.time_text(3 * BLOCK_MS))
+    assert not future["ok"]
+    assert {each["hour"] for each in future["topics"][0]["hours_short"]} == {
+        report.time_text(2 * BLOCK_MS)
+    }
+    late = [*heard(), delta(AGENT, 4, count(1, bucket=SIZE))]
+    assert not got(late, "/complete.json")[1]["ok"]
+
+
+@promise("6 complete before a time")
+def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
+    """With `output`, the answer has epoch and number of the newest message that the collector has
+    of that output, or null if it has none."""
+    later = [*heard(), delta(HDFS, 2)]
+    for messages, last in ((heard(), 1), (later, 2)):
+        _, found = got(messages, "/complete.json", output=HDFS.producer)
+        assert found["output"] == {"name": HDFS.producer, "epoch": 1, "last": last}
+    assert got(heard(), "/complete.json", output="/other")[1]["output"] is None
+
+
+def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
+    """A name may have the topic's whole id; then another topic of the same name is not meant."""
+    assert got(heard(), "/complete.json", topic=f"{NAME} (id {LOGS.topic_id})")[1]["ok"]
+    assert not got(heard(), "/complete.json", topic=f"{NAME} (id 0123)")[1]["ok"]
+
+
+@promise("6 complete before a time")
+def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> None:
+    """/hours.json has the hours in which anything was counted. An hour is complete if each of its
+    buckets is; an hour without buckets is not in the answer."""
+    until = report.time_text(3 * BLOCK_MS)
+    [hour] = got(heard(), "/hours.json", until=until)[1]["hours"]
+    assert hour == {
+        "hour": report.time_text(0), "hour_ms": 0, "complete": True, "judged_ms": NOW
+    }  # fmt: skip
+    short = [*heard(), delta(AGENT, 4, count(1, bucket=BLOCK_MS))]
+    found = got(short, "/hours.json", until=until)[1]["hours"]
+    assert [(each["hour_ms"], each["complete"]) for each in found] == [(0, True), (BLOCK_MS, False)]
+
+
+def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both() -> None:
+    """If an hour has no whole number of buckets, an hour is complete only if the last bucket of the
+    hour before it is complete, too."""
+    size = 7 * SIZE
+    last = (BLOCK_MS // size) * size
+    wide = replace(count(1, bucket=last), bucket_ms=size)
+    rest = replace(count(1, bucket=last + size), bucket_ms=size)
+    said: list[Message] = [
+        delta(AGENT, 1, wide, rest),
+        *(delta(sender, 1, rest) for sender in COUNTERS),
+        seal(AGENT, 2, NOW - 1, 1),
+        Heartbeat(BROKER, 1, NOW - 1),
+    ]
+    found = got(said, "/hours.json", until=report.time_text(2 * BLOCK_MS))[1]["hours"]
+    assert [each["complete"] for each in found] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"topic": ""}, "topic is missing"),
+        ({"since": "yesterday"}, "since 'yesterday' is neither a time"),
+        ({"until": report.time_text(-BLOCK_MS)}, "since"),
+        ({"until": "9000-01-01T00:00:00Z"}, "since"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/complete.json", "/hours.json"])
+def test_a_question_that_makes_no_sense_is_refused(
+    path: str, query: dict[str, str], words: str
+) -> None:
+    """A question without a topic, or about an empty or an endless span, gets 400 and a sentence."""
+    status, body = got(heard(), path, **query)
+    assert status == 400
+    assert words in body
