@@ -44,8 +44,11 @@ def next_positions(
     """The positions at which the batch that begins at `start` ends, with the offsets at which it
     begins. They are the high watermarks, or about `offsets_max` offsets after `start`. In that case
     each partition gets a share in proportion to the offsets that it has left, and at least one
-    offset, so that every partition moves on. If nothing is new, the positions are `start` itself,
-    because Spark begins a batch whenever positions change."""
+    offset, so that every partition moves on.
+
+    If nothing is new, the positions are `start` itself, because Spark begins a batch whenever
+    positions change. An exception are initial positions: they end in a first batch, which may be
+    empty, so that Spark's checkpoint has them from then on."""
     begins = {
         topic.name: {
             each.partition: _begin(firsts(start, topic.name, topic.topic_id), each)
@@ -69,7 +72,8 @@ def next_positions(
         )
         for topic in topics
     }
-    return start if _places(ends) == _places(start) else ends
+    is_initial = any(topic.begins is None for topic in start.values())
+    return ends if is_initial or _places(ends) != _places(start) else start
 
 
 def ends_of(topics: Sequence[SourceTopic]) -> dict[str, TopicPositions]:

@@ -48,20 +48,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schemas: dict[str, str] = {}
         self._target: Positions | None = None
         self._seen: Positions = {}
+        self._initial: Positions | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """The positions at which a new stream begins. Raises SkidwayError if a topic does not
-        exist."""
-        options = self._options
-        with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
-            topics = subscription.subscribed(client, options)
-            default = LATEST if options.since_ms is None else EARLIEST
-            begin = resolved("startingOffsets", options.starting or default, topics)
-            if options.since_ms is not None:
-                begin = _not_before(
-                    begin, subscription.offsets_at(client, topics, options.since_ms)
-                )
-        return to_json(begin)
+        """The positions at which a new stream begins. Spark calls this again and again until the
+        first batch is planned; all calls have the same answer. Raises SkidwayError if a topic does
+        not exist."""
+        if self._initial is None:
+            self._initial = self._begin()
+        return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limit of one batch: the option maxOffsetsPerTrigger."""
@@ -127,6 +122,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Does nothing: no connection stays open between calls."""
+
+    def _begin(self) -> Positions:
+        options = self._options
+        with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+            topics = subscription.subscribed(client, options)
+            default = LATEST if options.since_ms is None else EARLIEST
+            begin: Positions = resolved("startingOffsets", options.starting or default, topics)
+            if options.since_ms is not None:
+                begin = _not_before(
+                    begin, subscription.offsets_at(client, topics, options.since_ms)
+                )
+        return begin
 
     def _look(self) -> list[SourceTopic]:
         with Client(self._options.bootstrap_servers, client_id=CLIENT_ID) as client:

@@ -30,8 +30,7 @@ def offsets(positions: Positions) -> dict[str, TopicPositions]:
 
 
 def test_a_batch_ends_at_the_high_watermarks() -> None:
-    """Without a limit a batch takes everything that is there; if nothing is new, it ends where it
-    begins."""
+    """Without a limit a batch takes everything that is there."""
     topics = [topic((0, 9), (2, 5))]
     assert offsets(next_positions(at(3, 2), topics, None)) == at(9, 5)
     assert offsets(next_positions(at(9, 5), topics, None)) == at(9, 5)
@@ -48,11 +47,13 @@ def test_a_limit_is_shared_by_size() -> None:
 @promise("5 stream")
 def test_positions_say_where_their_batch_begins() -> None:
     """The positions that end a batch have the offsets at which the batch begins, also of topics
-    that came later; positions without news are those of the batch before, to the letter."""
+    that came later. If nothing is new, the positions stay as they are; only initial positions end
+    in an empty batch, with which they come into the checkpoint."""
     topics = [topic((0, 9), (2, 5)), topic((0, 3), name="web")]
     ends = next_positions(at(3, 2), topics, None)
     assert (ends["logs"].begins, ends["web"].begins) == ({0: 3, 1: 2}, {})
     assert next_positions(ends, topics, None) is ends
+    assert next_positions(at(9, 5), topics[:1], None)["logs"].begins == {0: 9, 1: 5}
 
 
 @promise("5 stream")

@@ -42,11 +42,14 @@ def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
     """Without further options a stream gives the records that come after its start, each once."""
     queried.send(record(0))
     reader = stream(queried)
-    start = reader.initialOffset()
+    initial = reader.initialOffset()
+    start = reader.latestOffset(initial, ReadAllAvailable())
+    assert batch(queried, reader, initial, start) == []
     assert reader.latestOffset(start, ReadAllAvailable()) == start
     assert reader.partitions(start, start) == []
     queried.send(record(1))
     queried.send(record(2), partition=1)
+    assert reader.initialOffset() == initial
     end = reader.latestOffset(start, ReadAllAvailable())
     topic_id = queried.cluster.topics["logs"].topic_id.hex
     assert end == {"logs": {"id": topic_id, "0": 2, "1": 1, "from": {"0": 1, "1": 0}}}
