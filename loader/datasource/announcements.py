@@ -20,12 +20,11 @@ import pyarrow as pa
 from skidway import log
 from skidway.audit.counts.marks import FileKey
 from skidway.audit.topic import topic
-from skidway.audit.topic.messages import MessageRefused, announcement_in
+from skidway.audit.topic.messages import TOPIC, MessageRefused, announcement_in
 from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
-from skidway.loader.audit_topic.feed import audit_topics
 from skidway.loader.datasource.subscription import id_in
 from skidway.loader.reading.columns import Records
 from skidway.loader.slices.locations import locate
@@ -48,8 +47,8 @@ class Announcements:
     def read_on(self, client: Client, sources: Iterable[Source], clock: Clock) -> None:
         """Reads all announcements up to the high watermarks now, on the audit topics that have the
         files of these sources. An audit topic that was made again is read from its start."""
-        names = audit_topics(sources, "", client.metadata().topics)
-        cluster = client.metadata(names)
+        names = {TOPIC, *(f"{each.cluster}.{TOPIC}" for each in sources if each.cluster)}
+        cluster = client.metadata(sorted(names))
         keys, ranges = {}, {}
         for tp, (first, end) in topic.bounds(client, names).items():
             keys[tp] = (tp, id_in(cluster, tp.topic))

@@ -38,7 +38,7 @@ class BatchReader(DataSourceReader):
             topics = subscription.subscribed(client, options)
             starts = resolved("startingOffsets", options.starting or EARLIEST, topics)
             ends = resolved("endingOffsets", options.ending or LATEST, topics)
-            since = self._since()
+            since, _ = self._filters.times_within(options.since_ms, None)
             at = {} if since is None else subscription.offsets_at(client, topics, since)
         schemas = schemas_of(options, topics)
         columns.check_wanted(self._wanted, schemas.values())
@@ -59,10 +59,6 @@ class BatchReader(DataSourceReader):
         if not isinstance(partition, OffsetRange):
             return iter(())
         return range_read.read(partition, self._wanted, self._options, self._filters)
-
-    def _since(self) -> int | None:
-        since = [each for each in (self._filters.times()[0], self._options.since_ms) if each]
-        return max(since, default=None)
 
     def _narrowed(
         self, topic: SourceTopic, planned: Sequence[Planned], at: Mapping[int, int]

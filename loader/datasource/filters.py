@@ -96,19 +96,17 @@ class Filters:
             end = end if high is None else min(end, high)
         return first, end
 
-    def times(self) -> tuple[int | None, int | None]:
-        """The rows that pass have event times (in ms) in [since, until); None means no bound."""
-        since: int | None = None
-        until: int | None = None
+    def times_within(self, since: int | None, until: int | None) -> tuple[int | None, int | None]:
+        """The rows that pass and have event times (in ms) in [since, until) have event times in the
+        bounds returned. None means no bound."""
         for each in self._of_column("_timestamp", datetime):
             if each.value.tzinfo is None:
                 continue
-            low, high = _bounds(each.operator, _us(each.value))
+            low, high = (_ms(bound) for bound in _bounds(each.operator, _us(each.value)))
             if low is not None:
-                since = max(-(-low // 1000), 0 if since is None else since)
+                since = low if since is None else max(since, low)
             if high is not None:
-                high_ms = -(-high // 1000)
-                until = high_ms if until is None else min(until, high_ms)
+                until = high if until is None else min(until, high)
         return since, until
 
     def select(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -152,6 +150,11 @@ def _bounds(operator: str, value: int) -> tuple[int | None, int | None]:
 
 def _us(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _ms(bound_us: int | None) -> int | None:
+    """The first whole millisecond at or after a bound."""
+    return None if bound_us is None else -(-bound_us // 1000)
 
 
 def _select(rows: pa.RecordBatch, comparison: Comparison) -> pa.RecordBatch:

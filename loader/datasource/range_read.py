@@ -14,7 +14,6 @@ from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource import losses
 from skidway.loader.datasource.announcements import announcements_of
-from skidway.loader.datasource.columns import value_columns
 from skidway.loader.datasource.filters import Filters
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
@@ -34,13 +33,10 @@ def read(
     cannot be decoded.
     """
     with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
-        now = id_in(client.metadata([part.topic]), part.topic)
-        if part.topic_id and now != part.topic_id:
-            sentence = f"the topic {part.topic} was deleted, or made again, while it was read"
-            losses.report([sentence], fails=options.fail_on_data_loss)
+        if not _is_same_topic(client, part, options):
             return
         decoder = None
-        if needs_values(part, wanted, value_columns(part.schema).names, options):
+        if needs_values(part, wanted, options):
             decoder = Decoder(registry_of(options), part.schema)
         places = _places(client, part, options) if needs_places(wanted) else None
         rows = Rows(part, wanted, options, filters, decoder, places)
@@ -48,6 +44,7 @@ def read(
             made = rows.of(raw)
             if made.num_rows:
                 yield made
+        _is_same_topic(client, part, options)  # if it was made again meanwhile, fail now
 
 
 def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[memoryview]:
@@ -71,6 +68,17 @@ def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[me
             if begin <= at:
                 return  # the log ends before this offset
             at = begin
+
+
+def _is_same_topic(client: Client, part: OffsetRange, options: Options) -> bool:
+    """Whether the topic is still that of the plan. Raises DataLost if not, and if the query fails
+    on that."""
+    now = id_in(client.metadata([part.topic]), part.topic)
+    if not part.topic_id or now == part.topic_id:
+        return True
+    sentence = f"the topic {part.topic} was deleted, or made again, while it was read"
+    losses.report([sentence], fails=options.fail_on_data_loss)
+    return False
 
 
 def _places(client: Client, part: OffsetRange, options: Options) -> Places:

@@ -12,7 +12,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
 from skidway.kafka.columns import DecodedBatch
-from skidway.loader.datasource.columns import PLACES
+from skidway.loader.datasource.columns import PLACES, value_columns
 from skidway.loader.datasource.filters import Filters
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
@@ -38,17 +38,13 @@ class Rows:
         self._part, self._wanted, self._decoder, self._places = part, wanted, decoder, places
         self._skips = options.skip_undecodable
         self._filters = filters
-        since, until = filters.times()
-        self._since = max(since or 0, options.since_ms or 0)
-        self._until = min(
-            (each for each in (until, options.until_ms) if each is not None), default=None
-        )
+        self._since, self._until = filters.times_within(options.since_ms, options.until_ms)
         self._with_headers = "_headers" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
         """The rows of one record batch that lie in the range, and in the wanted times. Raises
         SkidwayError if a value cannot be decoded, unless such records are skipped."""
-        if read_header(raw).max_timestamp < self._since:
+        if self._since is not None and read_header(raw).max_timestamp < self._since:
             return pa.RecordBatch.from_pylist([], self._wanted)
         batch = columns.decode(raw, with_headers=self._with_headers)
         chosen = self._chosen(batch)
@@ -59,7 +55,8 @@ class Rows:
 
     def _chosen(self, batch: DecodedBatch) -> Int64s:
         is_in = (batch.offsets >= self._part.first) & (batch.offsets < self._part.end)
-        is_in &= batch.timestamps >= self._since
+        if self._since is not None:
+            is_in &= batch.timestamps >= self._since
         if self._until is not None:
             is_in &= batch.timestamps < self._until
         return np.flatnonzero(is_in)
@@ -111,14 +108,13 @@ class Rows:
         return f"{self._part.topic} partition {self._part.partition}"
 
 
-def needs_values(
-    part: OffsetRange, wanted: pa.Schema, value_names: list[str], options: Options
-) -> bool:
+def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
     """Whether values have to be decoded: the query wants a column of them, or must know which of
     them cannot be decoded."""
-    return bool(part.schema) and (
-        options.skip_undecodable or not set(wanted.names).isdisjoint(value_names)
-    )
+    if not part.schema:
+        return False
+    names = value_columns(part.schema).names
+    return options.skip_undecodable or not set(wanted.names).isdisjoint(names)
 
 
 def needs_places(wanted: pa.Schema) -> bool:

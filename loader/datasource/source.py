@@ -34,7 +34,7 @@ class SkidwaySource(DataSource):
         """The columns of a query that does not name its columns. Raises SkidwayError if there is no
         topic, or if the topics cannot be read together."""
         options = Options.of(self.options)
-        schemas = _schemas(options) if options.registry_url else {"": ""}
+        schemas = _schemas(options) if options.registry_url else {"any topic": ""}
         found = all_columns(
             schemas, with_places=options.with_places, with_headers=options.with_headers
         )

@@ -59,13 +59,13 @@ class Queried:
         """Appends the records as one batch."""
         self.cluster.topics[topic].logs[partition].append(encoded(records))
 
-    def announce(self, agent: int, file: int, host: str, path: str, topic: str = "logs") -> None:
-        """Appends an announcement to the audit topic."""
-        if AUDIT not in self.cluster.topics:
-            self.cluster.create(AUDIT)
-        source = Source("main", "memory", topic, "")
+    def announce(self, agent: int, file: int, host: str, path: str, audit: str = AUDIT) -> None:
+        """Appends an announcement to an audit topic."""
+        if audit not in self.cluster.topics:
+            self.cluster.create(audit)
+        source = Source("main", "memory", "logs", "")
         message = Announcement(0, agent, file, host, path, 1, file, b"", 0, source)
-        self.send_value(AUDIT, encode(message))
+        self.send_value(audit, encode(message))
 
     def send_value(self, topic: str, value: bytes) -> None:
         """Appends one value as a batch."""

@@ -1207,8 +1207,8 @@ MUTANTS = (
     Mutant(
         "a task reads a topic that was made again after the plan",
         "loader/datasource/range_read.py",
-        "        if part.topic_id and now != part.topic_id:\n",
-        "        if False:\n",
+        "    if not part.topic_id or now == part.topic_id:\n",
+        "    if True:\n",
         (
             "tests/unit/loader/datasource/test_batch_reader.py::"
             "test_a_topic_made_again_fails_a_query",
@@ -1217,8 +1217,8 @@ MUTANTS = (
     Mutant(
         "a query by time gives the older rows of a batch",
         "loader/datasource/rows.py",
-        "        is_in &= batch.timestamps >= self._since\n",
-        "",
+        "            is_in &= batch.timestamps >= self._since\n",
+        "            pass\n",
         ("tests/unit/loader/datasource/test_batch_reader.py::test_time_bounds_are_exact",),
     ),
 )

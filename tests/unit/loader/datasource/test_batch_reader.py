@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
+from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.batch_reader import BatchReader, FilteringReader
@@ -238,6 +239,39 @@ def test_only_the_named_columns_are_read(queried: Queried) -> None:
     assert queried.rows(small) == [{"_agent": 7}, {"_agent": 0}]
     with pytest.raises(SkidwayError, match="logs partition 0: the column line is string, and cann"):
         queried.rows(StructType().add("line", LongType()), undecodable="skip")
+
+
+def test_records_without_a_time_are_rows(queried: Queried) -> None:
+    """Producers may leave out a record's time (-1); the record is a row of a query without bounds
+    of time, and lies before any such bound."""
+    queried.send(record(0, -1))
+    assert queried.lines() == [line(0)]
+    assert queried.lines(startingTimestamp="0") == []
+
+
+@promise("5 query", "1 topic made again")
+def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> None:
+    """If the topic is made again while a task reads it, the task fails before it ends."""
+    queried.send(record(0))
+    source = queried.source()
+    reader = source.reader(source.schema())
+    (part,) = reader.partitions()
+    rows = reader.read(part)
+    next(rows)
+    queried.cluster.create("logs", 2)
+    with pytest.raises(DataLost, match="was deleted, or made again, while it was read"):
+        next(rows)
+
+
+def test_a_mirrored_topic_has_announcements_of_its_source(queried: Queried) -> None:
+    """Files of a mirrored topic are announced on the mirrored audit topic of the source cluster."""
+    configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
+    queried.cluster.create("dc1.logs", 1, configs)
+    queried.cluster.create("dc1._skidway_audit", 1, {**configs, "mirror.source.topic": AUDIT})
+    queried.send(record(0), topic="dc1.logs")
+    queried.announce(7, 1, "web-1", "/a.log", audit="dc1._skidway_audit")
+    (row,) = queried.rows(subscribe="dc1.logs", includeHostAndFile="true")
+    assert (row["_host"], row["_file"]) == ("web-1", "/a.log")
 
 
 def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) -> None:

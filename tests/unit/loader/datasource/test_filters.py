@@ -42,14 +42,17 @@ TICK = timedelta(microseconds=1)
 )
 def test_comparisons_of_time_are_bounds(kind: Any, since: int | None, until: int | None) -> None:
     """A comparison with `_timestamp` bounds the event times that are read, in ms."""
-    assert Filters.of([kind(("_timestamp",), MOMENT)]).times() == (since, until)
+    assert Filters.of([kind(("_timestamp",), MOMENT)]).times_within(None, None) == (since, until)
 
 
 def test_bounds_between_two_milliseconds_are_rounded_outwards() -> None:
     """Event times are whole milliseconds; a bound in between keeps exactly the rows that pass."""
     after = Filters.of([GreaterThan(("_timestamp",), MOMENT + TICK)])
     before = Filters.of([LessThanOrEqual(("_timestamp",), MOMENT + TICK)])
-    assert (after.times(), before.times()) == ((MS + 1, None), (None, MS + 1))
+    assert (after.times_within(None, None), before.times_within(None, None)) == (
+        (MS + 1, None),
+        (None, MS + 1),
+    )
 
 
 def test_several_bounds_hold_together() -> None:
@@ -63,7 +66,10 @@ def test_several_bounds_hold_together() -> None:
         ]
     )
     assert found.offsets() == (4, 9)
-    assert found.times() == (None, None)
+    late = Filters.of([GreaterThanOrEqual(("_timestamp",), MOMENT)])
+    assert late.times_within(MS - 1, MS + 5) == (MS, MS + 5)
+    assert late.times_within(MS + 1, None) == (MS + 1, None)
+    assert found.times_within(None, None) == (None, None)
     assert Filters().offsets() == (0, OFFSET_END)
 
 
