@@ -51,7 +51,7 @@ def test_a_reader_takes_filters_only_where_spark_gives_them(
 def test_an_old_spark_has_no_streams(queried: Queried, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a Spark that does not say where a stream stands, a stream is refused with a sentence."""
     monkeypatch.setitem(sys.modules, "skidway.loader.datasource.stream_reader", None)
-    with pytest.raises(SkidwayError, match="needs Spark 4.2 or newer for streams"):
+    with pytest.raises(SkidwayError, match=r"needs Spark 4\.2 or newer for streams"):
         queried.source().streamReader(LINE)
 
 
