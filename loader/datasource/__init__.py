@@ -26,7 +26,7 @@ expired or do not exist yet, and topics that were deleted, or deleted and made a
 the positions of a stream hold each topic's id. If the id has changed, the new topic is read from
 its start.
 
-In reading order; `positions`, `ranges`, `progress`, `filters` and `columns` do no I/O:
+In reading order; `positions`, `ranges`, `progress` and `columns` do no I/O:
 
     options        the options of a query, checked
     positions      offsets by topic and partition, as JSON
@@ -34,7 +34,6 @@ In reading order; `positions`, `ranges`, `progress`, `filters` and `columns` do 
     ranges         the offsets that each task reads
     losses         fails, or warns, if records are missing
     progress       where a stream's next batch ends
-    filters        what of a query's `where` the source can use
     columns        the columns of a query, over all its topics
     schemas        asks the registry for the schemas of topics
     announcements  host and path of files

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from skidway.kafka.client import Client
 from skidway.loader.datasource import columns, losses, progress, range_read, ranges, subscription
-from skidway.loader.datasource.filters import Filters
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.positions import EARLIEST, LATEST, TopicPositions, resolved
 from skidway.loader.datasource.ranges import OffsetRange
@@ -23,23 +22,29 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 class BatchReader(DataSourceReader):
-    """Plans ranges when a query begins; each task then reads one of them."""
+    """Plans ranges when a query begins; each task then reads one of them.
+
+    This reader takes no filters (`pushFilters`). Spark 4.3 keeps the reader that got the filters of
+    one query for all later queries of the same DataFrame, also for those without these filters, and
+    they would miss rows.
+    """
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._wanted: pa.Schema = to_arrow_schema(schema, timezone="UTC")
-        self._filters = Filters()
 
     def partitions(self) -> list[InputPartition]:
-        """The ranges of all tasks. Spark calls this once per query. Raises UsageError, DataLost,
-        and the errors of brokers and registry."""
+        """The ranges of all tasks. Spark calls this when the first query of a DataFrame begins, and
+        keeps the ranges for its later queries. Raises UsageError, DataLost, and the errors of
+        brokers and registry."""
         options = self._options
         with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
             topics = subscription.subscribed(client, options)
             starts = resolved("startingOffsets", options.starting or EARLIEST, topics)
             ends = resolved("endingOffsets", options.ending or LATEST, topics)
-            since, _ = self._filters.times_within(options.since_ms, None)
-            at = {} if since is None else subscription.offsets_at(client, topics, since)
+            at: dict[str, dict[int, int]] = {}
+            if options.since_ms is not None:
+                at = subscription.offsets_at(client, topics, options.since_ms)
         schemas = schemas_of(options, topics)
         columns.check_wanted(self._wanted, schemas.values())
         missing = progress.changed_topics(starts, topics) + progress.changed_topics(ends, topics)
@@ -48,8 +53,8 @@ class BatchReader(DataSourceReader):
             firsts = progress.firsts(starts, topic.name, topic.topic_id)
             planned, lost = ranges.within(topic, firsts, _lasts(ends[topic.name], topic))
             missing += lost
-            wanted = self._narrowed(topic, planned, at.get(topic.name, {}))
-            found += ranges.cut(topic, wanted, options.records_per_partition, schemas[topic.name])
+            late = [_from(each, at.get(topic.name, {}).get(each.partition, 0)) for each in planned]
+            found += ranges.cut(topic, late, options.records_per_partition, schemas[topic.name])
         losses.report(missing, fails=options.fail_on_data_loss)
         return found
 
@@ -58,23 +63,12 @@ class BatchReader(DataSourceReader):
         own."""
         if not isinstance(partition, OffsetRange):
             return iter(())
-        return range_read.read(partition, self._wanted, self._options, self._filters)
+        return range_read.read(partition, self._wanted, self._options)
 
-    def _narrowed(
-        self, topic: SourceTopic, planned: Sequence[Planned], at: Mapping[int, int]
-    ) -> list[Planned]:
-        """Without the offsets that cannot have a wanted row. at: by partition, an offset before
-        which all records are too old."""
-        low, high = self._filters.offsets()
-        return [
-            replace(
-                each,
-                first=max(each.first, low, at.get(each.partition, 0)),
-                end=min(each.end, high),
-            )
-            for each in planned
-            if self._filters.admits(topic.name, each.partition)
-        ]
+
+def _from(planned: Planned, offset: int) -> Planned:
+    """The part of a range from an offset on."""
+    return replace(planned, first=max(planned.first, offset))
 
 
 def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
@@ -82,12 +76,3 @@ def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
     if ends.is_of(topic.topic_id):
         return ends.offsets
     return {each.partition: each.high_watermark for each in topic.bounds}
-
-
-class FilteringReader(BatchReader):
-    """A reader that gets the query's filters."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Takes the filters. Returns all of them, so that Spark applies them again."""
-        self._filters = Filters.of(filters)
-        return filters

@@ -14,7 +14,6 @@ from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource import losses
 from skidway.loader.datasource.announcements import announcements_of
-from skidway.loader.datasource.filters import Filters
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.datasource.rows import Places, Rows, needs_places, needs_values
@@ -24,9 +23,7 @@ from skidway.loader.reading.batches import batches
 from skidway.loader.reading.decoder import Decoder
 
 
-def read(
-    part: OffsetRange, wanted: pa.Schema, options: Options, filters: Filters
-) -> Iterator[pa.RecordBatch]:
+def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.RecordBatch]:
     """The rows of one range, at most one Arrow batch for each record batch.
 
     Raises DataLost if records are missing and the query fails on that, and SkidwayError if a value
@@ -39,7 +36,7 @@ def read(
         if needs_values(part, wanted, options):
             decoder = Decoder(registry_of(options), part.schema)
         places = _places(client, part, options) if needs_places(wanted) else None
-        rows = Rows(part, wanted, options, filters, decoder, places)
+        rows = Rows(part, wanted, options, decoder, places)
         for raw in batches_of(client, part, fails=options.fail_on_data_loss):
             made = rows.of(raw)
             if made.num_rows:

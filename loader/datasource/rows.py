@@ -13,7 +13,6 @@ from skidway.kafka import columns
 from skidway.kafka.batch import read_header
 from skidway.kafka.columns import DecodedBatch
 from skidway.loader.datasource.columns import PLACES, value_columns
-from skidway.loader.datasource.filters import Filters
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.reading.columns import OWN, Int64s, Records, own_columns, select
@@ -30,15 +29,13 @@ class Rows:
         part: OffsetRange,
         wanted: pa.Schema,
         options: Options,
-        filters: Filters,
         decoder: Decoder | None,
         places: Places | None,
     ) -> None:
         """decoder: None if no value has to be decoded. places: gives host and path of records."""
         self._part, self._wanted, self._decoder, self._places = part, wanted, decoder, places
         self._skips = options.skip_undecodable
-        self._filters = filters
-        self._since, self._until = filters.times_within(options.since_ms, options.until_ms)
+        self._since, self._until = options.since_ms, options.until_ms
         self._with_headers = "_headers" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
@@ -51,7 +48,7 @@ class Rows:
         found, chosen = self._values(batch, chosen)
         found |= self._own(batch, chosen)
         arrays = [self._column(found.get(field.name), field, len(chosen)) for field in self._wanted]
-        return self._filters.select(pa.RecordBatch.from_arrays(arrays, schema=self._wanted))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._wanted)
 
     def _chosen(self, batch: DecodedBatch) -> Int64s:
         is_in = (batch.offsets >= self._part.first) & (batch.offsets < self._part.end)

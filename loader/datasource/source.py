@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Final
-
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
@@ -12,14 +9,10 @@ from pyspark.sql.types import StructType
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.loader.datasource import subscription
-from skidway.loader.datasource.batch_reader import BatchReader, FilteringReader
+from skidway.loader.datasource.batch_reader import BatchReader
 from skidway.loader.datasource.columns import all_columns
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.schemas import schemas_of
-
-_WITH_FILTERS: Final = "pyspark.sql.worker.data_source_pushdown_filters"
-"""The module in which Spark plans a query with filters, in a session whose
-`spark.sql.python.filterPushdown.enabled` is true."""
 
 
 class SkidwaySource(DataSource):
@@ -44,9 +37,7 @@ class SkidwaySource(DataSource):
         """The reader of one query."""
         options = Options.of(self.options)
         options.check_batch()
-        # Spark refuses a reader that takes filters in a session that does not give any.
-        takes_filters = _WITH_FILTERS in sys.modules
-        return (FilteringReader if takes_filters else BatchReader)(options, schema)
+        return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """The reader of one stream. Raises SkidwayError if this Spark is too old."""

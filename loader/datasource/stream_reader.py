@@ -19,7 +19,6 @@ from pyspark.sql.types import StructType
 
 from skidway.kafka.client import Client
 from skidway.loader.datasource import columns, losses, progress, range_read, ranges, subscription
-from skidway.loader.datasource.filters import Filters
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.positions import (
     EARLIEST,
@@ -114,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one range."""
         assert isinstance(partition, ranges.OffsetRange)
-        return range_read.read(partition, self._wanted, self._options, Filters())
+        return range_read.read(partition, self._wanted, self._options)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Does nothing: the stream's position is in Spark's checkpoint, and brokers keep records

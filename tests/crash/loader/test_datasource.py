@@ -64,8 +64,9 @@ spark.stop()
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
     """Decoded and raw columns, bounds by offset and time, chosen columns, host and headers can be
-    queried; filters give the same rows with and without pushdown; a bad option gets one sentence.
-    All this works even in a folder with files that are named like parts of Skidway."""
+    queried. In a session that pushes filters, no query misses rows because of the filters of an
+    earlier query. A bad option gets one sentence. All this works even in a folder with files that
+    are named like parts of Skidway."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.types import TopicPartition
-from skidway.loader.datasource.batch_reader import BatchReader, FilteringReader
 from skidway.loader.datasource.losses import DataLost
 from support.loading import START_MS, Record, datum
 from support.memory_query import Queried
@@ -307,27 +305,6 @@ def test_headers_come_on_request(queried: Queried) -> None:
     first, second = (row["_headers"] for row in queried.rows(includeHeaders="true"))
     assert [(each["key"], len(each["value"])) for each in first] == [("origin", 28)]
     assert second is None
-
-
-def test_filters_narrow_what_is_read(queried: Queried) -> None:
-    """Filters on partition, offset and time leave out ranges; the other filters leave out rows
-    before Spark copies them. All filters go back to Spark."""
-    queried.send(*map(record, range(4)))
-    queried.send(record(9), partition=1)
-    source = queried.source()
-    options = source.reader(source.schema())
-    assert type(options) is BatchReader
-    pushed = [
-        EqualTo(("_partition",), 0),
-        GreaterThanOrEqual(("_kafka_offset",), 1),
-        EqualTo(("line",), line(2)),
-    ]
-    reader = FilteringReader(options._options, source.schema())
-    assert list(reader.pushFilters(list(pushed))) == pushed
-    (part,) = reader.partitions()
-    assert isinstance(part.first, int)
-    assert (part.partition, part.first, part.end) == (0, 1, 4)
-    assert [row["line"] for row in queried.read(reader, part)] == [line(2)]
 
 
 def test_a_query_cannot_begin_at_the_end(queried: Queried) -> None:

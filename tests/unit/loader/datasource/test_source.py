@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 
 import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from skidway.errors import SkidwayError, UsageError
-from skidway.loader.datasource.batch_reader import BatchReader, FilteringReader
-from skidway.loader.datasource.source import _WITH_FILTERS, SkidwaySource
+from skidway.loader.datasource.source import SkidwaySource
 from support.memory_query import OPTIONS, Queried
 
 LINE = StructType().add("line", "string")
@@ -35,17 +33,6 @@ def test_columns_on_request(queried: Queried) -> None:
     assert fields["_timestamp"].dataType.simpleString() == "timestamp"
     headers = "array<struct<key:string,value:binary>>"
     assert fields["_headers"].dataType.simpleString() == headers
-
-
-def test_a_reader_takes_filters_only_where_spark_gives_them(
-    queried: Queried, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Spark refuses a reader that takes filters in a session that gives none. So the source makes
-    such a reader only in the process in which Spark plans queries with filters."""
-    monkeypatch.delitem(sys.modules, _WITH_FILTERS, raising=False)
-    assert type(queried.source().reader(LINE)) is BatchReader
-    monkeypatch.setitem(sys.modules, _WITH_FILTERS, ModuleType("planning"))
-    assert type(queried.source().reader(LINE)) is FilteringReader
 
 
 def test_an_old_spark_has_no_streams(queried: Queried, monkeypatch: pytest.MonkeyPatch) -> None:
