@@ -39,6 +39,7 @@ In reading order; `positions`, `ranges`, `progress` and `columns` do no I/O:
     announcements  host and path of files
     rows           turns a record batch into rows
     range_read     reads one range, in a worker
+    spark_types    columns in Arrow's and in Spark's types
     batch_reader   what Spark asks for a query
     stream_reader  what Spark asks for a stream
     source         what Spark asks first

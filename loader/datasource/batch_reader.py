@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from skidway.kafka.client import Client
@@ -16,6 +15,7 @@ from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.positions import EARLIEST, LATEST, TopicPositions, resolved
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.datasource.schemas import schemas_of
+from skidway.loader.datasource.spark_types import arrow_schema
 from skidway.loader.datasource.subscription import CLIENT_ID
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
@@ -31,7 +31,7 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
-        self._wanted: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self._wanted: pa.Schema = arrow_schema(schema)
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of all tasks. Spark calls this when the first query of a DataFrame begins, and

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from skidway.errors import SkidwayError
@@ -13,6 +12,7 @@ from skidway.loader.datasource.batch_reader import BatchReader
 from skidway.loader.datasource.columns import all_columns
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.schemas import schemas_of
+from skidway.loader.datasource.spark_types import spark_schema
 
 
 class SkidwaySource(DataSource):
@@ -31,7 +31,7 @@ class SkidwaySource(DataSource):
         found = all_columns(
             schemas, with_places=options.with_places, with_headers=options.with_headers
         )
-        return from_arrow_schema(found, prefer_timestamp_ntz=True)
+        return spark_schema(found)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of one query."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -30,6 +29,7 @@ from skidway.loader.datasource.positions import (
     to_json,
 )
 from skidway.loader.datasource.schemas import schemas_of
+from skidway.loader.datasource.spark_types import arrow_schema
 from skidway.loader.datasource.subscription import CLIENT_ID
 from skidway.loader.planning.topic import SourceTopic
 
@@ -43,7 +43,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
-        self._wanted: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self._wanted: pa.Schema = arrow_schema(schema)
         self._schemas: dict[str, str] = {}
         self._target: Positions | None = None
         self._seen: Positions = {}
