@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -18,4 +19,5 @@ def arrow_schema(columns: StructType) -> pa.Schema:
     """The columns in the types in which Spark takes rows from Python: its timestamps are in UTC."""
     # Since Spark 4.3 callers have to name the time zone; before, they cannot.
     names_zone = "timezone" in signature(to_arrow_schema).parameters
-    return to_arrow_schema(columns, **({"timezone": "UTC"} if names_zone else {}))
+    zone: dict[str, Any] = {"timezone": "UTC"} if names_zone else {}
+    return to_arrow_schema(columns, **zone)

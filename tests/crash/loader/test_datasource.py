@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 QUERIES = """
 import json, sys
 from pyspark.sql import SparkSession
+from skidway.producer import Producer
 settings, broker, registry, topic, late = sys.argv[1:]
 spark = SparkSession.builder.config(map=json.loads(settings)).getOrCreate()
 def read(schema=None, **options):
@@ -57,6 +58,11 @@ without = sorted(row.line for row in decoded.where(where).collect())
 spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 found["filtered"] = [without == sorted(row.line for row in decoded.where(where).collect())]
 found["filtered"] += [len(without), decoded.count()]
+raw = read()
+found["newer"] = [raw.count()]
+with Producer(broker) as producer:
+    producer.send(topic, b"one more").result()
+found["newer"] += [raw.count(), read().count()]
 print(json.dumps(found))
 spark.stop()
 """
@@ -64,9 +70,9 @@ spark.stop()
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
     """Decoded and raw columns, bounds by offset and time, chosen columns, host and headers can be
-    queried. In a session that pushes filters, no query misses rows because of the filters of an
-    earlier query. A bad option gets one sentence. All this works even in a folder with files that
-    are named like parts of Skidway."""
+    queried. A DataFrame keeps its offsets; a new one sees newer records. In a session that pushes
+    filters, no query misses rows because of the filters of an earlier query. A bad option gets one
+    sentence. All this works even in a folder with files that are named like parts of Skidway."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):
@@ -87,6 +93,7 @@ def test_queries(loading: Loading, tmp_path: Path) -> None:
     assert found["chosen"] == [["host", "line 0"]]
     assert found["headers"] == [["origin"]]
     assert found["filtered"] == [True, 60, 1400]
+    assert found["newer"] == [1400, 1400, 1401]
     assert "has no option colour" in found["unknown option"]
     assert "the topic gone does not exist" in found["no topic"]
     assert "the log ends at offset 700, before offset 9999" in found["expired"]
