@@ -1,7 +1,7 @@
 """Host and path of files, from the announcements on the audit topic.
 
 Each Python worker reads the audit topic once, from its first message on, and later only what is
-new. It keeps host and path of every file that was ever announced there: about 300 MB for a million
+new. It keeps host and path of every file that was ever announced there: about 320 MB for a million
 files. Other messages are fetched, but not decoded.
 
 A file is announced before its first record, so a worker that reads on after a range was planned
