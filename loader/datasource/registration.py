@@ -16,6 +16,8 @@ def register(spark: Any) -> None:
     In a virtual environment that is not activated, this is a Python without Skidway, and Spark does
     not find the source. `register` needs no variable. In a cluster, the other hosts must have a
     Python with Skidway at the same path; otherwise set PYSPARK_PYTHON, which `register` keeps.
+
+    spark: a session in this process. A session of Spark Connect runs its server's Python.
     """
     context = spark.sparkContext
     before = context.pythonExec
