@@ -15,6 +15,8 @@ package in Python processes:
     every trigger ----------->  StreamReader.latestOffset,
                                 StreamReader.partitions -- ranges -->   StreamReader.read
 
+Spark keeps the ranges of a DataFrame's first query for the DataFrame's later queries.
+
 Spark copies readers to the workers (by pickling) before it asks for ranges. So whatever a worker
 must know of a plan is in the range: topic and topic id, offsets, and the Avro schema of the rows.
 Reading a range again gives the same rows, unless records have expired. That is all that Spark's
