@@ -1,5 +1,5 @@
 """Lets Spark find `format("skidway")`: Spark looks in `pyspark_skidway` for `DefaultSource`."""
 
-from skidway.loader.datasource import SkidwaySource as DefaultSource
+from skidway.loader.datasource.source import SkidwaySource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -29,5 +29,6 @@ In reading order; each package comes after the packages that it imports:
     runs           one run: session, topics, loads
     cli            `skidway load`
     table          separate: `skidway.table`, the rows of an output as a DataFrame
-    datasource     separate: ad-hoc queries by `spark.read.format("skidway")`, with the same reader
+    datasource     separate: queries and streams of topics, `format("skidway")`, with the same
+                   decoder
 """

@@ -96,6 +96,11 @@ class Messages:
         """See the module's `is_known`."""
         return MARKER + fingerprint in self._by_header
 
+    def name_of(self, data: bytes) -> str | None:
+        """See the module's `name_of`."""
+        written = self._by_header.get(data[:HEADER_BYTES])
+        return None if written is None else written.name
+
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
         """See the module's `decode`."""
         data = bytes(data)
@@ -145,6 +150,12 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """
     return shipped().decode(data)
+
+
+def name_of(data: bytes) -> str | None:
+    """The schema name of a message, without reading the message; None for bytes that are no message
+    of a known schema."""
+    return shipped().name_of(data)
 
 
 def is_known(fingerprint: bytes) -> bool:

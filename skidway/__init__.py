@@ -15,17 +15,24 @@ ZooKeeper from the jars of pyspark), extras (what each program needs beside the 
 (protocol, record batch, client), producer and consumer (for applications; built on kafka), demo
 (all programs together).
 
-The kernel imports no program. (`skidway.table`, which analysts call, is a function of the loader.
-It is looked up only when somebody reads the name.) Numpy and pyarrow are imported only where
-records are made or read: in `skidway.kafka` (its docstring says where), by producer and consumer,
-and by `skidway produce`. Imports are few on purpose, because most of an idle broker's memory holds
-imported modules. For the same reason `__version__` is looked up only when somebody reads it.
+The kernel imports no program. (`skidway.table` and `skidway.register`, which analysts call, are
+functions of the loader. They are looked up only when somebody reads their names.) Numpy and pyarrow
+are imported only where records are made or read: in `skidway.kafka` (its docstring says where), by
+producer and consumer, and by `skidway produce`. Imports are few on purpose, because most of an idle
+broker's memory holds imported modules. For the same reason `__version__` is looked up only when
+somebody reads it.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
+
+_FOR_ANALYSTS: Final = {
+    "register": "skidway.loader.datasource.registration",
+    "table": "skidway.loader.table",
+}
+"""The functions that analysts call, and their modules."""
 
 
 def __getattr__(name: str) -> Any:
@@ -33,6 +40,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("skidway")
-    if name == "table":
-        return import_module("skidway.loader.table").table
+    if name in _FOR_ANALYSTS:
+        return getattr(import_module(_FOR_ANALYSTS[name]), name)
     raise AttributeError(f"module 'skidway' has no attribute {name!r}")

@@ -301,6 +301,15 @@ def decode(value: bytes) -> Message:
     raise MessageRefused(f"A record of {TOPIC} has the schema {name}, which is none of its own.")
 
 
+def announcement_in(value: bytes) -> Announcement | None:
+    """The announcement in a record's value; None for any other value. Most messages are none, and
+    this function does not decode them. Raises MessageRefused for a damaged announcement."""
+    if single_object.name_of(value) != ANNOUNCEMENT_SCHEMA:
+        return None
+    message = decode(value)
+    return message if isinstance(message, Announcement) else None
+
+
 def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
     sender = message.sender
     record: dict[str, Any] = {

@@ -1,7 +1,8 @@
 """Record batches as columns: encodes Arrow and NumPy columns into a batch, and decodes a batch.
 
-This is the public interface of three modules: `record_layout` (the form of a record),
-`record_encoding` and `record_decoding`. No Python object is made per record in either direction.
+This is the public interface of four modules: `record_layout` (the form of a record),
+`record_encoding`, `record_headers` and `record_decoding`. No Python object is made per record in
+either direction, except for headers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from skidway.kafka.batch import HEADER_BYTES, BatchHeader, Codec, EncodedBatch, 
 from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
 from skidway.kafka.record_decoding import cut, parse
 from skidway.kafka.record_encoding import check_columns, records_of
+from skidway.kafka.record_headers import headers_column
 from skidway.kafka.record_layout import RECORD_OVERHEAD_MAX, Bools, Int64s, Origins
 
 __all__ = [
@@ -36,7 +38,8 @@ class DecodedBatch:
 
     origins: which bytes of which file each record came from; None if no record has an origin. A row
     without an origin has zeros in the columns of `origins`, and False in `has_origin`. A control
-    batch (transaction markers) has no rows.
+    batch (transaction markers) has no rows. headers: all headers of each record, as a column of the
+    type `record_headers.COLUMN`; None if `decode` was not asked for them.
     """
 
     header: BatchHeader
@@ -46,6 +49,7 @@ class DecodedBatch:
     values: pa.BinaryArray
     origins: Origins | None
     has_origin: Bools
+    headers: pa.Array | None = None
 
 
 def encode(
@@ -72,8 +76,12 @@ def encode(
     return EncodedBatch(body, codec, count, base, int(timestamps.max()), len(records))
 
 
-def decode(raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> DecodedBatch:
+def decode(
+    raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX, with_headers: bool = False
+) -> DecodedBatch:
     """Decodes all records of one whole batch, from any producer. Keeps no reference to `raw`.
+
+    with_headers: whether to decode all headers, too; that makes Python objects for each record.
 
     Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """
@@ -86,6 +94,7 @@ def decode(raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> Decod
         cut(parsed.payload, parsed.value_at, parsed.value_size),
         parsed.origins,
         parsed.has_origin,
+        headers_column(parsed.payload, parsed.headers_at, parsed.ends) if with_headers else None,
     )
 
 

@@ -30,6 +30,7 @@ from skidway.kafka.batch import (
     read_header,
 )
 from skidway.kafka.compression import decompress
+from skidway.kafka.record_headers import headers_in
 from skidway.kafka.record_layout import (
     ARROW_BYTES_MAX,
     ORIGIN,
@@ -47,16 +48,19 @@ from skidway.kafka.record_layout import (
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Positions and sizes of all fields in a batch's uncompressed records; size -1 is null."""
+    """Positions and sizes of all fields in a batch's uncompressed records; size -1 is null. A
+    record's headers lie between `headers_at` and `ends`."""
 
     header: BatchHeader
-    payload: Readable
+    payload: bytes | bytearray
     offsets: Int64s
     timestamps: Int64s
     key_at: Int64s
     key_size: Int64s
     value_at: Int64s
     value_size: Int64s
+    headers_at: Int64s
+    ends: Int64s
     origins: Origins | None
     has_origin: Bools
 
@@ -85,7 +89,8 @@ def parse(raw: Readable, limit_bytes: int) -> Parsed:
 
 def _nothing(header: BatchHeader) -> Parsed:
     none = np.zeros(0, np.int64)
-    return Parsed(header, b"", none, none, none, none, none, none, None, np.zeros(0, np.bool_))
+    no_rows = np.zeros(0, np.bool_)
+    return Parsed(header, b"", none, none, none, none, none, none, none, none, None, no_rows)
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
@@ -164,6 +169,8 @@ def _parse_records(header: BatchHeader, payload: bytes | bytearray) -> Parsed:
         key_size,
         value_at,
         value_size,
+        header_at,
+        ends,
         origins,
         has_origin,
     )
@@ -254,37 +261,10 @@ def _read_headers(
     """Reads a record's headers one by one. Stores the last valid origin in `rows[row]`. Returns
     whether there was a valid origin."""
     found = False
-    count, at = _varint(payload, at, end)
-    if count < 0:
-        raise CorruptBatch("a record has a negative number of headers")
-    for _ in range(count):
-        key_size, at = _varint(payload, at, end)
-        if not 0 <= key_size <= end - at:
-            raise CorruptBatch("a header's key is longer than its record")
-        key = payload[at : at + key_size]
-        size, at = _varint(payload, at + key_size, end)
-        if not -1 <= size <= end - at:
-            raise CorruptBatch("a header's value is longer than its record")
-        value_at, at = at, at + max(size, 0)
-        if key == origin.ORIGIN_HEADER and size >= 0:
-            value = origin.unpack(payload[value_at:at])
-            if value is not None:
-                rows[row] = (b"", *value)
+    for key, value in headers_in(payload, at, end):
+        if key == origin.ORIGIN_HEADER and value is not None:
+            unpacked = origin.unpack(value)
+            if unpacked is not None:
+                rows[row] = (b"", *unpacked)
                 found = True
-    if at != end:
-        raise CorruptBatch("a record's headers do not fill it")
     return found
-
-
-def _varint(payload: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
-    """One zigzag varint, and the position after it."""
-    number = 0
-    for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
-        if at >= end:
-            raise CorruptBatch("a record ends inside of its headers")
-        byte = payload[at]
-        at += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return (number >> 1) ^ -(number & 1), at
-    raise CorruptBatch("a number of more than five bytes among a record's headers")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skidway.audit.counts.marks import FileKey
-from skidway.kafka.batch import seal, stamp
+from skidway.kafka.batch import EncodedBatch, seal, stamp
 from skidway.kafka.columns import Origins, encode
 from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
@@ -92,8 +92,9 @@ def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> lis
     ]
 
 
-def one_batch(records: Sequence[Record], base: int) -> memoryview:
-    """One batch. Either all of its records have an origin, or none of them has one."""
+def encoded(records: Sequence[Record]) -> EncodedBatch:
+    """A batch as a producer sends it. Either all of its records have an origin, or none of them has
+    one."""
     values = pa.array(
         [datum(each.line) if each.value is None else each.value for each in records], pa.binary()
     )
@@ -105,7 +106,12 @@ def one_batch(records: Sequence[Record], base: int) -> memoryview:
         ]
         origins = Origins(*columns)
     times = np.array([each.time_ms for each in records], np.int64)
-    raw = bytearray(seal(encode(values, times, origins=origins)))
+    return encode(values, times, origins=origins)
+
+
+def one_batch(records: Sequence[Record], base: int) -> memoryview:
+    """The batch of these records, as it lies in a log from the offset `base` on."""
+    raw = bytearray(seal(encoded(records)))
     stamp(raw, 0, base, 0)
     return memoryview(bytes(raw))
 

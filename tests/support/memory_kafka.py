@@ -45,6 +45,12 @@ class MemoryLog:
         base, self.end = self.end, self.end + encoded.count
         return base
 
+    def at_time(self, time_ms: int) -> int:
+        """The first offset of the first batch that has a record of this time or later; -1 if there
+        is none."""
+        late = (b for b in map(read_header, self.batches) if b.max_timestamp >= time_ms)
+        return next((b.base_offset for b in late), -1)
+
     def expire(self, offset: int) -> None:
         """Drops the batches whose last offset is lower than `offset`."""
         self.batches = [b for b in self.batches if read_header(b).last_offset >= offset]
@@ -106,7 +112,10 @@ class MemoryClient:
         found = {}
         for tp, time in times.items():
             log = self.cluster.log(tp)
-            found[tp] = ListedOffset(log.start if time == EARLIEST else log.end, -1, 0)
+            if time >= 0:
+                found[tp] = ListedOffset(log.at_time(time), -1, 0)
+            else:
+                found[tp] = ListedOffset(log.start if time == EARLIEST else log.end, -1, 0)
         return found
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from skidway.errors import SkidwayError
 ROOT = Path(__file__).resolve().parents[2]
 PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
-PEERS = ("kafka", "hdfs", "registry")
+PEERS = ("kafka", "hdfs", "registry", "spark-kafka")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
 """Peers that no test needs. Each of these peers is needed by one benchmark only, which fetches the
 peer itself."""

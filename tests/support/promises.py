@@ -104,6 +104,10 @@ PROMISES = {
     "5 real loader": "The real loader loads each record once when it is killed, when it is raced, "
     "and into HDFS.",
     "5 host and path": "Host and path of a row come from announcements, and are never null.",
+    "5 query": "A query of a topic gives each record of its range, and does not pass over missing "
+    "records in silence.",
+    "5 stream": "A stream of a topic gives each record once to a sink that keeps each batch once, "
+    "however often it is killed.",
     "6 numbers": "Deltas have numbers without holes, and are committed with the progress they "
     "stand for.",
     "6 full disk": "A full disk loses no count and no message.",

@@ -3,16 +3,12 @@ data source accepts its options."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from skidway import java
-from support import jvm
+from support import spark_script
 from tests.crash.loader.conftest import START_MS, Loading
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
@@ -20,67 +16,84 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 QUERIES = """
 import json, sys
 from pyspark.sql import SparkSession
-broker, registry, topic, late, settings = sys.argv[1:]
-spark = SparkSession.builder.master("local[1]").config(map=json.loads(settings)).getOrCreate()
-def read(**options):
-    given = {"bootstrap.servers": broker, "topic": topic, "slice.records": "300"} | options
-    return spark.read.format("skidway").options(**given).load()
+from skidway.producer import Producer
+settings, broker, registry, topic, late = sys.argv[1:]
+spark = SparkSession.builder.config(map=json.loads(settings)).getOrCreate()
+def read(schema=None, **options):
+    given = {"kafka.bootstrap.servers": broker, "subscribe": topic, "maxRecordsPerPartition": "300"}
+    reader = spark.read.format("skidway").options(**given | options)
+    return (reader.schema(schema) if schema else reader).load()
 def refused(call):
     try:
         call()
     except Exception as error:
-        return [line for line in str(error).splitlines() if "skidway.errors" in line][-1]
-decoded = read(**{"schema.registry.url": registry})
+        return [line for line in str(error).splitlines() if "skidway." in line and ": " in line][-1]
+url = {"schema.registry.url": registry}
+decoded = read(**url)
 ordered = decoded.where("_partition = 1").orderBy("_kafka_offset").collect()
-raw = read().selectExpr("length(value)", "_offset").limit(1).collect()
-print(json.dumps({
+raw = read().selectExpr("length(value)", "_offset").orderBy("_offset").limit(1).collect()
+found = {
     "columns": decoded.columns,
     "count": decoded.count(),
     "lines": [row.line for row in ordered],
     "raw": [list(row) for row in raw],
-    "late": read(**{"starting.timestamp.ms": late}).count(),
-    "early": read(**{"ending.timestamp.ms": late}).count(),
+    "late": read(startingTimestamp=late).count(),
+    "early": read(endingTimestamp=late).count(),
+    "never": read(startingTimestamp=str(2 * int(late))).count(),
+    "offsets": read(startingOffsets=json.dumps({topic: {"0": 650, "1": -1}})).count(),
+    "pattern": read(subscribe="", subscribePattern=topic[:-1] + ".").count(),
+    "chosen": [list(r) for r in read("_host string, line string", **url).limit(1).collect()],
+    "headers": [
+        [each.key for each in row._headers]
+        for row in read(includeHeaders="true").select("_headers").limit(1).collect()
+    ],
     "unknown option": refused(lambda: read(colour="red")),
-    "no topic": refused(lambda: read(topic="gone").count()),
-}))
+    "no topic": refused(lambda: read(subscribe="gone").count()),
+    "expired": refused(
+        lambda: read(endingOffsets=json.dumps({topic: {"0": 9999, "1": -1}})).count()
+    ),
+}
+where = "_partition = 1 and _kafka_offset >= 100 and line like '%9' and _timestamp < '2024-01-01'"
+without = sorted(row.line for row in decoded.where(where).collect())
+spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+found["filtered"] = [without == sorted(row.line for row in decoded.where(where).collect())]
+found["filtered"] += [len(without), decoded.count()]
+raw = read()
+found["newer"] = [raw.count()]
+with Producer(broker) as producer:
+    producer.send(topic, b"one more").result()
+found["newer"] += [raw.count(), read().count()]
+print(json.dumps(found))
 spark.stop()
 """
 
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
-    """Decoded and raw columns and ranges of event time can be queried, and a bad option gets one
+    """Decoded and raw columns, bounds by offset and time, chosen columns, host and headers can be
+    queried. A DataFrame keeps its offsets; a new one sees newer records. In a session that pushes
+    filters, no query misses rows because of the filters of an earlier query. A bad option gets one
     sentence. All this works even in a folder with files that are named like parts of Skidway."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, 0, 700)
-    found = queries(loading, START_MS + 600_000, tmp_path)
+    found = spark_script.answer(
+        QUERIES, loading.cluster.broker, loading.cluster.registry, loading.topic,
+        str(START_MS + 600_000), folder=tmp_path, PYSPARK_PYTHON=sys.executable,
+    )  # fmt: skip
     assert found["columns"] == [
-        "line", "_agent", "_file_id", "_offset", "_length", "_timestamp", "_partition",
+        "line", "_agent", "_file_id", "_offset", "_length", "_timestamp", "_topic", "_partition",
         "_kafka_offset",
     ]  # fmt: skip
     assert found["count"] == 1400
     assert found["lines"] == [f"line {number}" for number in range(700)]
     assert found["raw"] == [[len("line 0") + 6, 0]]
-    assert (found["late"], found["early"]) == (200, 1200)
+    assert (found["late"], found["early"], found["never"]) == (200, 1200, 0)
+    assert (found["offsets"], found["pattern"]) == (50, 1400)
+    assert found["chosen"] == [["host", "line 0"]]
+    assert found["headers"] == [["origin"]]
+    assert found["filtered"] == [True, 60, 1400]
+    assert found["newer"] == [1400, 1400, 1401]
     assert "has no option colour" in found["unknown option"]
     assert "the topic gone does not exist" in found["no topic"]
-
-
-def queries(loading: Loading, late_ms: int, folder: Path) -> dict[str, Any]:
-    """Runs all queries in a Spark session that nothing else uses, as a user's program in `folder`
-    would."""
-    addresses = [loading.cluster.broker, loading.cluster.registry]
-    settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})
-    environment = {"PYSPARK_PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(
-        [sys.executable, "-c", QUERIES, *addresses, loading.topic, str(late_ms), settings],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-        cwd=folder,
-        env={**java.environment(java.find()), **environment},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+    assert "the log ends at offset 700, before offset 9999" in found["expired"]

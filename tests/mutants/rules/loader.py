@@ -1130,4 +1130,95 @@ MUTANTS = (
             "test_a_cast_that_would_change_a_value_sets_its_row_apart",
         ),
     ),
+    Mutant(
+        "a stream's first batch begins elsewhere when it is repeated",
+        "loader/datasource/stream_reader.py",
+        "            planned, lost = ranges.within(topic, ends.begins, ends.offsets)\n",
+        """            begins = progress.firsts(from_json(start), name, ends.topic_id)
+            planned, lost = ranges.within(topic, begins, ends.offsets)
+""",
+        (
+            "tests/unit/loader/datasource/test_stream_reader.py::"
+            "test_the_first_batch_that_is_repeated_is_the_same_batch",
+            "tests/model/test_stream.py::test_a_killed_stream_gives_each_record_once",
+        ),
+    ),
+    Mutant(
+        "a stream's initial positions move on until its first batch",
+        "loader/datasource/stream_reader.py",
+        "        if self._initial is None:\n",
+        "        if True:\n",
+        (
+            "tests/unit/loader/datasource/test_stream_reader.py::test_a_new_stream_begins_at_the_end",
+        ),
+    ),
+    Mutant(
+        "a stream that never had a record has no positions in its checkpoint",
+        "loader/datasource/progress.py",
+        "    return ends if is_initial or _places(ends) != _places(start) else start\n",
+        "    return ends if _places(ends) != _places(start) else start\n",
+        (
+            "tests/unit/loader/datasource/test_progress.py::"
+            "test_positions_say_where_their_batch_begins",
+        ),
+    ),
+    Mutant(
+        "a partition that is added to a stream is read from where it ends",
+        "loader/datasource/ranges.py",
+        "        first = firsts.get(number, 0)\n",
+        "        first = firsts.get(number, end)\n",
+        (
+            "tests/unit/loader/datasource/test_progress.py::"
+            "test_later_partitions_are_read_from_their_start",
+            "tests/model/test_stream.py::test_a_killed_stream_gives_each_record_once",
+        ),
+    ),
+    Mutant(
+        "a stream goes on in a topic that was made again",
+        "loader/datasource/progress.py",
+        "        elif not was.is_of(now[name]):\n",
+        "        elif False:\n",
+        (
+            "tests/unit/loader/datasource/test_progress.py::test_a_topic_made_again_is_noticed",
+            "tests/unit/loader/datasource/test_stream_reader.py::"
+            "test_a_stream_stops_at_a_topic_made_again",
+        ),
+    ),
+    Mutant(
+        "a query passes over expired offsets in silence",
+        "loader/datasource/ranges.py",
+        "    if first < bounds.log_start and first < end:\n",
+        "    if False:\n",
+        (
+            "tests/unit/loader/datasource/test_progress.py::test_what_is_missing_is_named",
+            "tests/unit/loader/datasource/test_batch_reader.py::test_expired_offsets_fail_a_query",
+        ),
+    ),
+    Mutant(
+        "a task reads on in silence where records expired before it read them",
+        "loader/datasource/range_read.py",
+        '            losses.report([f"{sentence}query began, and has expired"], fails=fails)\n',
+        "            pass\n",
+        (
+            "tests/unit/loader/datasource/test_batch_reader.py::"
+            "test_records_that_expire_during_a_query_fail_it",
+        ),
+    ),
+    Mutant(
+        "a task reads a topic that was made again after the plan",
+        "loader/datasource/range_read.py",
+        "    if not part.topic_id or now == part.topic_id:\n",
+        "    if True:\n",
+        (
+            "tests/unit/loader/datasource/test_batch_reader.py::"
+            "test_a_topic_made_again_fails_a_query",
+        ),
+    ),
+    Mutant(
+        "a query by time gives the older rows of a batch",
+        "loader/datasource/rows.py",
+        "            is_in &= batch.timestamps >= self._since\n",
+        "            pass\n",
+        ("tests/unit/loader/datasource/test_batch_reader.py::test_time_bounds_are_exact",),
+    ),
 )

@@ -74,6 +74,23 @@ def test_every_message_comes_back_as_it_was(message: Message) -> None:
     assert messages.decode(messages.encode(message)) == message
 
 
+@given(st.one_of(deltas, announcements))
+def test_announcements_are_found_among_other_messages(message: Message) -> None:
+    """A reader that only wants announcements gets these, and nothing for other messages."""
+    wanted = message if isinstance(message, Announcement) else None
+    assert messages.announcement_in(messages.encode(message)) == wanted
+
+
+def test_a_damaged_announcement_is_refused() -> None:
+    """Bytes that are no message are no announcement; an announcement that was cut short is an
+    error."""
+    assert messages.announcement_in(b"hello, audit") is None
+    source = Source("main", "", "logs", "")
+    header = messages.encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, source))[:10]
+    with pytest.raises(MessageRefused):
+        messages.announcement_in(header)
+
+
 @pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
 def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
     """Bytes that are no audit message are refused, and the error is a sentence. Anybody may write

@@ -210,9 +210,16 @@ def foreign_rows(draw: st.DrawFn) -> list[Row]:
 @settings(max_examples=share_of(150))
 def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before: int) -> None:
     """We read any batch that kafka-python builds: keys, nulls, any headers, offset gaps."""
-    base = max(rows[0].offset - before, 0)
-    found = decoded_rows(batch_of(rows, base, codec))
+    raw = batch_of(rows, max(rows[0].offset - before, 0), codec)
+    found = decoded_rows(raw)
     assert found == [(row.offset, row.timestamp, row.key, row.value, row.origin) for row in rows]
+    column = decode(memoryview(raw), with_headers=True).headers
+    assert column is not None
+    assert [
+        [(header["key"], header["value"]) for header in headers or []]
+        for headers in column.to_pylist()
+    ] == [row.headers for row in rows]
+    assert column.null_count == sum(not row.headers for row in rows)
 
 
 @pytest.mark.parametrize(

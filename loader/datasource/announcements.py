@@ -1,0 +1,82 @@
+"""Host and path of files, from the announcements on the audit topic.
+
+Each Python worker reads the audit topic once, from its first message on, and later only what is
+new. It keeps host and path of every file that was ever announced there: about 320 MB for a million
+files. Other messages are fetched, but not decoded.
+
+A file is announced before its first record, so a worker that reads on after a range was planned
+knows the files of all records of the range. There are two exceptions: the announcement has expired,
+or it was not mirrored yet. Then host and path are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from skidway import log
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic import topic
+from skidway.audit.topic.messages import TOPIC, MessageRefused, announcement_in
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from skidway.loader.datasource.subscription import id_in
+from skidway.loader.reading.columns import Records
+from skidway.loader.slices.locations import locate
+from skidway.loader.state.tables import Location
+
+CLUSTERS_MAX = 4
+"""The announcements of so many clusters are kept in a worker."""
+
+_log = log.get(__name__)
+
+
+class Announcements:
+    """The files of one cluster, as far as its audit topics were read."""
+
+    def __init__(self) -> None:
+        self._files: dict[FileKey, Location] = {}
+        self._hosts: dict[str, str] = {}
+        self._positions: dict[tuple[TopicPartition, str], int] = {}
+
+    def read_on(self, client: Client, sources: Iterable[Source], clock: Clock) -> None:
+        """Reads all announcements up to the high watermarks now, on the audit topics that have the
+        files of these sources. An audit topic that was made again is read from its start."""
+        names = {TOPIC, *(f"{each.cluster}.{TOPIC}" for each in sources if each.cluster)}
+        cluster = client.metadata(sorted(names))
+        keys, ranges = {}, {}
+        for tp, (first, end) in topic.bounds(client, names).items():
+            keys[tp] = (tp, id_in(cluster, tp.topic))
+            position = self._positions.get(keys[tp], 0)
+            ranges[tp] = (max(position, first) if position <= end else first, end)
+        for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
+            self._take(tp, offset, value)
+        self._positions |= {keys[tp]: end for tp, (_, end) in ranges.items()}
+
+    def columns(self, records: Records) -> tuple[pa.Array, pa.Array]:
+        """The columns `_host` and `_file` of these records."""
+        located = locate(records.origins, self._files, frozenset(), patient=False)
+        return located.columns(np.arange(len(records)))
+
+    def _take(self, tp: TopicPartition, offset: int, value: bytes) -> None:
+        try:
+            message = announcement_in(value)
+        except MessageRefused as error:
+            _log.warning(
+                "announcement_unreadable", topic=tp.topic, offset=offset, reason=str(error)
+            )
+            return
+        if message is not None:
+            host = self._hosts.setdefault(message.host, message.host)
+            self._files.setdefault((message.agent, message.file), (host, message.path))
+
+
+@lru_cache(maxsize=CLUSTERS_MAX)
+def announcements_of(_bootstrap_servers: str) -> Announcements:
+    """The announcements that this process has read from a cluster."""
+    return Announcements()

@@ -1,0 +1,78 @@
+"""What Spark asks for a query: `spark.read`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from skidway.kafka.client import Client
+from skidway.loader.datasource import columns, losses, progress, range_read, ranges, subscription
+from skidway.loader.datasource.options import Options
+from skidway.loader.datasource.positions import EARLIEST, LATEST, TopicPositions, resolved
+from skidway.loader.datasource.ranges import OffsetRange
+from skidway.loader.datasource.schemas import schemas_of
+from skidway.loader.datasource.spark_types import arrow_schema
+from skidway.loader.datasource.subscription import CLIENT_ID
+from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import SourceTopic
+
+
+class BatchReader(DataSourceReader):
+    """Plans ranges when a query begins; each task then reads one of them.
+
+    This reader takes no filters (`pushFilters`). Spark 4.3 keeps the reader that got the filters of
+    one query for all later queries of the same DataFrame, also for those without these filters, and
+    they would miss rows.
+    """
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._wanted: pa.Schema = arrow_schema(schema)
+
+    def partitions(self) -> list[InputPartition]:
+        """The ranges of all tasks. Spark calls this when the first query of a DataFrame begins, and
+        keeps the ranges for its later queries. Raises UsageError, DataLost, and the errors of
+        brokers and registry."""
+        options = self._options
+        with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+            topics = subscription.subscribed(client, options)
+            starts = resolved("startingOffsets", options.starting or EARLIEST, topics)
+            ends = resolved("endingOffsets", options.ending or LATEST, topics)
+            at: dict[str, dict[int, int]] = {}
+            if options.since_ms is not None:
+                at = subscription.offsets_at(client, topics, options.since_ms)
+        schemas = schemas_of(options, topics)
+        columns.check_wanted(self._wanted, schemas.values())
+        missing = progress.changed_topics(starts, topics) + progress.changed_topics(ends, topics)
+        found: list[InputPartition] = []
+        for topic in topics:
+            firsts = progress.firsts(starts, topic.name, topic.topic_id)
+            planned, lost = ranges.within(topic, firsts, _lasts(ends[topic.name], topic))
+            missing += lost
+            late = [_from(each, at.get(topic.name, {}).get(each.partition, 0)) for each in planned]
+            found += ranges.cut(topic, late, options.records_per_partition, schemas[topic.name])
+        losses.report(missing, fails=options.fail_on_data_loss)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range. If there is no range, Spark calls this with a partition of its
+        own."""
+        if not isinstance(partition, OffsetRange):
+            return iter(())
+        return range_read.read(partition, self._wanted, self._options)
+
+
+def _from(planned: Planned, offset: int) -> Planned:
+    """The part of a range from an offset on."""
+    return replace(planned, first=max(planned.first, offset))
+
+
+def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
+    """Offsets of a topic that was made again mean nothing now, so all of the new topic is read."""
+    if ends.is_of(topic.topic_id):
+        return ends.offsets
+    return {each.partition: each.high_watermark for each in topic.bounds}

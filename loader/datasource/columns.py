@@ -1,0 +1,113 @@
+"""The columns of a query, over all its topics. Pure; no I/O.
+
+First come the columns of the topics' schemas (or `key` and `value`), then these columns, in the
+same meaning as in loaded rows (`loader/reading/columns.py`):
+
+    _agent, _file_id, _offset, _length, _host, _file, _timestamp, _topic, _partition, _kafka_offset,
+    _headers
+
+`_topic` is the topic that is read, for example `dc1.nginx`. `_headers` has all headers of the
+record, and is null if it has none. `_host`, `_file` and `_headers` are there only on request.
+
+If a query names its columns (`.schema(...)`), it gets these columns and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from skidway.errors import SkidwayError, UsageError
+from skidway.kafka.record_headers import COLUMN as HEADERS
+from skidway.loader.reading.columns import OWN, RESERVED
+from skidway.loader.reading.decoder import check_reader
+
+PLACES: Final = ("_host", "_file")
+"""The columns that need announcements."""
+QUERY_RESERVED: Final = RESERVED | {"_topic", "_headers"}
+"""Names that no field of a schema may have."""
+_RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.binary())])
+
+
+def own_fields() -> list[pa.Field]:
+    """All columns that a query can have beside those of schemas, in their order."""
+    fields = [
+        field.with_type(pa.string()) if types.is_dictionary(field.type) else field for field in OWN
+    ]
+    at = OWN.get_field_index("_partition")
+    topic = pa.field("_topic", pa.string(), nullable=False)
+    return [*fields[:at], topic, *fields[at:], pa.field("_headers", HEADERS)]
+
+
+def value_columns(schema: str) -> pa.Schema:
+    """The columns that records with this Avro schema have; with an empty text, `key` and `value`.
+    Raises SkidwayError if the schema cannot become columns."""
+    return check_reader(schema, QUERY_RESERVED) if schema else _RAW
+
+
+def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
+    """The columns of a query that does not name its columns. schemas: Avro schema by topic.
+
+    A topic that lacks a column has null there. Raises SkidwayError if a column has two types.
+    """
+    left_out = () if with_places else PLACES
+    own = [
+        field
+        for field in own_fields()
+        if field.name not in left_out and (with_headers or field.name != "_headers")
+    ]
+    parts = {topic: value_columns(schema) for topic, schema in schemas.items()}
+    return pa.schema([*_together(parts), *own])
+
+
+def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
+    """Raises UsageError if a column that the query names is neither a column of one of these Avro
+    schemas nor one of `own_fields`."""
+    known = {name for schema in schemas for name in value_columns(schema).names}
+    if not known:
+        return  # no topic is read
+    known |= {field.name for field in own_fields()}
+    for name in wanted.names:
+        if name not in known:
+            raise UsageError(
+                f"no topic of the query has a column {name}; it has {', '.join(sorted(known))}"
+            )
+
+
+def _together(parts: Mapping[str, pa.Schema]) -> list[pa.Field]:
+    found: dict[str, pa.Field] = {}
+    homes: dict[str, str] = {}
+    for topic, fields in parts.items():
+        for each in map(_plain, fields):
+            home = homes.setdefault(each.name.lower(), topic)
+            known = found.setdefault(each.name, each)
+            if home != topic and known.type != each.type:
+                raise SkidwayError(
+                    f"the column {each.name} is {known.type} in the topic {home}, and {each.type} "
+                    f"in {topic}; read these topics one by one, or name columns with .schema()"
+                )
+            found[each.name] = known.with_nullable(known.nullable or each.nullable)
+    return [
+        each.with_nullable(each.nullable or any(name not in part.names for part in parts.values()))
+        for name, each in _distinct(found).items()
+    ]
+
+
+def _distinct(found: Mapping[str, pa.Field]) -> Mapping[str, pa.Field]:
+    """Raises SkidwayError if two names differ only in case, which Spark does not tell apart."""
+    seen: dict[str, str] = {}
+    for name in found:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise SkidwayError(
+                f"the columns {other} and {name} of these topics differ only in upper and lower "
+                "case; read these topics one by one, or name columns with .schema()"
+            )
+    return found
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if types.is_dictionary(field.type) else field

@@ -1,0 +1,27 @@
+"""Fails, or warns, if records are missing: the option `failOnDataLoss`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skidway import log
+from skidway.errors import SkidwayError
+
+_log = log.get(__name__)
+
+
+class DataLost(SkidwayError):
+    """Records that the query should have read are missing."""
+
+
+def report(losses: Sequence[str], *, fails: bool) -> None:
+    """Raises DataLost with the first of these sentences if `fails`; else logs a warning for each of
+    them."""
+    if losses and fails:
+        more = f" (and {len(losses) - 1} more)" if len(losses) > 1 else ""
+        raise DataLost(
+            f"{losses[0]}{more}. Set failOnDataLoss to false to read what is left; then a warning "
+            "is logged instead"
+        )
+    for each in losses:
+        _log.warning("data_lost", what=each)

@@ -1,0 +1,165 @@
+"""Positions: for each topic and partition the offset of the next record, as values and as JSON.
+
+    {"dc1.nginx": {"id": "8f14e45fceea467fa2b1c0d5e6f70812", "0": 1200, "1": 1187,
+                   "from": {"0": 1000, "1": 1187}}}
+
+`id` is the id of the topic (32 hexadecimal digits). It is left out if it is unknown. A topic that
+was deleted and made again has another id, and its offsets mean other records.
+
+`from` has the offsets at which the batch of a stream begins that ends at these positions;
+partitions that it leaves out begin at 0. Spark repeats a batch after a crash, and says again where
+it begins. But if this is the first batch of the stream, Spark asks for the initial positions anew,
+and these may have moved on. So each batch brings its own beginning.
+
+In options, -2 stands for the first offset of a partition, and -1 for the offset after its last
+record, as in Spark's own Kafka source. Positions of a stream never have negative offsets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skidway.errors import UsageError
+from skidway.loader.planning.plan import Bounds
+from skidway.loader.planning.topic import SourceTopic
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+FIRST: Final = -2
+"""Stands for the first offset of a partition."""
+END: Final = -1
+"""Stands for the offset after the last record of a partition."""
+
+_ID: Final = "id"
+_FROM: Final = "from"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPositions:
+    """The positions in one topic, by partition. topic_id: empty if it is unknown. begins: the
+    offsets at which the batch begins that ends here; None in positions that end no batch."""
+
+    topic_id: str
+    offsets: Mapping[int, int]
+    begins: Mapping[int, int] | None = None
+
+    def is_of(self, topic_id: str) -> bool:
+        """Whether these are positions in the topic with this id, as far as the ids are known."""
+        return not self.topic_id or not topic_id or self.topic_id == topic_id
+
+
+Positions = Mapping[str, TopicPositions]
+Given = str | Positions
+"""The value of an option: EARLIEST, LATEST, or positions."""
+
+
+def to_json(positions: Positions) -> dict[str, dict[str, Any]]:
+    """The document for positions. Equal positions give the same text, because Spark compares
+    texts."""
+    return {name: _document(topic) for name, topic in sorted(positions.items())}
+
+
+def from_json(document: Any) -> dict[str, TopicPositions]:
+    """The opposite of `to_json`. Raises UsageError for any other document."""
+    if not isinstance(document, dict):
+        raise UsageError("it is no object of topics")
+    return {name: _topic(name, each) for name, each in document.items()}
+
+
+def given(option: str, text: str) -> Given | None:
+    """The value of the option `option`; None if it is empty. Raises UsageError."""
+    if not text:
+        return None
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower()
+    try:
+        return from_json(json.loads(text))
+    except (UsageError, ValueError) as error:
+        raise UsageError(
+            f"option {option} is {EARLIEST}, {LATEST}, or JSON such as "
+            f'{{"logs": {{"0": 1200, "1": -2}}}}: {error}'
+        ) from error
+
+
+def resolved(option: str, value: Given, topics: Iterable[SourceTopic]) -> dict[str, TopicPositions]:
+    """The positions that an option means, with an offset for every partition of the topics. Raises
+    UsageError if JSON does not name exactly these topics and their partitions."""
+    topics = list(topics)
+    if isinstance(value, str):
+        number = FIRST if value == EARLIEST else END
+        everywhere = {each.name: dict.fromkeys(_partitions(each), number) for each in topics}
+        return {
+            each.name: TopicPositions(each.topic_id, _resolved(everywhere[each.name], each.bounds))
+            for each in topics
+        }
+    if value.keys() != {each.name for each in topics}:
+        named, read = ", ".join(sorted(value)), ", ".join(sorted(each.name for each in topics))
+        raise UsageError(f"option {option} must name the topics that are read: {read}, not {named}")
+    for each in topics:
+        _check_partitions(option, each, value[each.name])
+    return {
+        each.name: TopicPositions(
+            value[each.name].topic_id or each.topic_id,
+            _resolved(value[each.name].offsets, each.bounds),
+        )
+        for each in topics
+    }
+
+
+def _check_partitions(option: str, topic: SourceTopic, positions: TopicPositions) -> None:
+    if set(positions.offsets) != set(_partitions(topic)):
+        last = len(topic.bounds) - 1
+        raise UsageError(
+            f"option {option} must have an offset for each partition (0 to {last}) of "
+            f"{topic.name}; -2 stands for the first offset, -1 for the end"
+        )
+
+
+def _partitions(topic: SourceTopic) -> list[int]:
+    return [each.partition for each in topic.bounds]
+
+
+def _resolved(offsets: Mapping[int, int], bounds: Iterable[Bounds]) -> dict[int, int]:
+    found = {}
+    for each in bounds:
+        offset = offsets[each.partition]
+        special = {FIRST: each.log_start, END: each.high_watermark}
+        found[each.partition] = special.get(offset, offset)
+    return found
+
+
+def _document(topic: TopicPositions) -> dict[str, Any]:
+    document: dict[str, Any] = {_ID: topic.topic_id} if topic.topic_id else {}
+    document |= _texts(topic.offsets)
+    if topic.begins is not None:
+        document[_FROM] = _texts(topic.begins)
+    return document
+
+
+def _texts(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(number): offsets[number] for number in sorted(offsets)}
+
+
+def _topic(name: str, document: Any) -> TopicPositions:
+    if not isinstance(document, dict):
+        raise UsageError(f"{name} is no object of partitions")
+    topic_id = document.get(_ID, "")
+    if not isinstance(topic_id, str):
+        raise UsageError(f"the id of {name} is no text")
+    begins = _offsets(name, document[_FROM]) if _FROM in document else None
+    offsets = {key: each for key, each in document.items() if key not in (_ID, _FROM)}
+    return TopicPositions(topic_id, _offsets(name, offsets), begins)
+
+
+def _offsets(name: str, document: Any) -> dict[int, int]:
+    if not isinstance(document, dict):
+        raise UsageError(f"{name} is no object of partitions")
+    for key, offset in document.items():
+        if not (key.isascii() and key.isdigit()):
+            raise UsageError(f"{name} has no partition {key!r}")
+        if type(offset) is not int or offset < FIRST:
+            raise UsageError(f"{offset!r} is no offset")
+    return {int(key): offset for key, offset in document.items()}

@@ -1,0 +1,123 @@
+"""Where a stream's next batch ends. Pure; no I/O.
+
+A stream goes from one set of positions to the next. The next positions have every partition that a
+topic has now: partitions and topics that came later are read from offset 0. So no record is passed
+over that was written before the stream knew its partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from skidway.loader.datasource.positions import Positions, TopicPositions
+from skidway.loader.planning.plan import Bounds
+from skidway.loader.planning.topic import SourceTopic
+
+
+def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]:
+    """A sentence for each topic that was deleted since `start`, or deleted and made again. Nobody
+    can tell whether records of such a topic were left to read."""
+    now = {each.name: each.topic_id for each in topics}
+    found = []
+    for name, was in start.items():
+        if name not in now:
+            found.append(f"the topic {name} was deleted")
+        elif not was.is_of(now[name]):
+            found.append(
+                f"the topic {name} was deleted and made again: its id was {was.topic_id}, now it "
+                f"is {now[name]}"
+            )
+    return found
+
+
+def firsts(start: Positions, name: str, topic_id: str) -> Mapping[int, int]:
+    """The offsets at which a batch begins to read the topic with this id. Partitions that are left
+    out begin at 0."""
+    was = start.get(name)
+    return was.offsets if was is not None and was.is_of(topic_id) else {}
+
+
+def next_positions(
+    start: Positions, topics: Sequence[SourceTopic], offsets_max: int | None
+) -> Positions:
+    """The positions at which the batch that begins at `start` ends, with the offsets at which it
+    begins. They are the high watermarks, or about `offsets_max` offsets after `start`. In that case
+    each partition gets a share in proportion to the offsets that it has left, and at least one
+    offset, so that every partition moves on.
+
+    If nothing is new, the positions are `start` itself, because Spark begins a batch whenever
+    positions change. An exception are initial positions: they end in a first batch, which may be
+    empty, so that Spark's checkpoint has them from then on."""
+    begins = {
+        topic.name: {
+            each.partition: _begin(firsts(start, topic.name, topic.topic_id), each)
+            for each in topic.bounds
+        }
+        for topic in topics
+    }
+    total = sum(
+        each.high_watermark - begins[topic.name][each.partition]
+        for topic in topics
+        for each in topic.bounds
+    )
+    ends = {
+        topic.name: TopicPositions(
+            topic.topic_id,
+            {
+                each.partition: _end(begins[topic.name][each.partition], each, offsets_max, total)
+                for each in topic.bounds
+            },
+            firsts(start, topic.name, topic.topic_id),
+        )
+        for topic in topics
+    }
+    is_initial = any(topic.begins is None for topic in start.values())
+    return ends if is_initial or _places(ends) != _places(start) else start
+
+
+def ends_of(topics: Sequence[SourceTopic]) -> dict[str, TopicPositions]:
+    """The high watermarks, as positions."""
+    return {
+        topic.name: TopicPositions(
+            topic.topic_id, {each.partition: each.high_watermark for each in topic.bounds}
+        )
+        for topic in topics
+    }
+
+
+def up_to(topics: Sequence[SourceTopic], target: Positions) -> list[SourceTopic]:
+    """The topics as if nothing had been written after `target`: later topics and partitions are
+    left out, and high watermarks are those of `target`."""
+    return [
+        replace(topic, bounds=bounds)
+        for topic in topics
+        if topic.name in target and target[topic.name].is_of(topic.topic_id)
+        for bounds in [tuple(_lowered(topic.bounds, target[topic.name].offsets))]
+    ]
+
+
+def _places(positions: Positions) -> dict[str, tuple[str, Mapping[int, int]]]:
+    return {name: (topic.topic_id, topic.offsets) for name, topic in positions.items()}
+
+
+def _begin(offsets: Mapping[int, int], bounds: Bounds) -> int:
+    first = offsets.get(bounds.partition, 0)
+    return min(max(first, bounds.log_start), bounds.high_watermark)
+
+
+def _end(begin: int, bounds: Bounds, offsets_max: int | None, total: int) -> int:
+    size = bounds.high_watermark - begin
+    if offsets_max is None or total <= offsets_max or size == 0:
+        return bounds.high_watermark
+    return min(bounds.high_watermark, begin + max(1, size * offsets_max // total))
+
+
+def _lowered(bounds: Sequence[Bounds], ends: Mapping[int, int]) -> list[Bounds]:
+    return [
+        replace(
+            each, high_watermark=min(each.high_watermark, max(ends[each.partition], each.log_start))
+        )
+        for each in bounds
+        if each.partition in ends
+    ]

@@ -1,0 +1,84 @@
+"""Reads one range, in a Python worker of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from skidway.clock import SystemClock
+from skidway.kafka.batch import read_header
+from skidway.kafka.client import EARLIEST, Client
+from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.source import sources_of
+from skidway.kafka.types import TopicPartition
+from skidway.loader.datasource import losses
+from skidway.loader.datasource.announcements import announcements_of
+from skidway.loader.datasource.options import Options
+from skidway.loader.datasource.ranges import OffsetRange
+from skidway.loader.datasource.rows import Places, Rows, needs_places, needs_values
+from skidway.loader.datasource.schemas import registry_of
+from skidway.loader.datasource.subscription import CLIENT_ID, id_in
+from skidway.loader.reading.batches import batches
+from skidway.loader.reading.decoder import Decoder
+
+
+def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.RecordBatch]:
+    """The rows of one range, at most one Arrow batch for each record batch.
+
+    Raises DataLost if records are missing and the query fails on that, and SkidwayError if a value
+    cannot be decoded.
+    """
+    with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+        if not _is_same_topic(client, part, options):
+            return
+        decoder = None
+        if needs_values(part, wanted, options):
+            decoder = Decoder(registry_of(options), part.schema)
+        places = _places(client, part, options) if needs_places(wanted) else None
+        rows = Rows(part, wanted, options, decoder, places)
+        for raw in batches_of(client, part, fails=options.fail_on_data_loss):
+            made = rows.of(raw)
+            if made.num_rows:
+                yield made
+        _is_same_topic(client, part, options)  # if it was made again meanwhile, fail now
+
+
+def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[memoryview]:
+    """The batches that hold the records of a range. fails: whether to fail if records expire before
+    they are read."""
+    tp, at = TopicPartition(part.topic, part.partition), part.first
+    while at < part.end:
+        try:
+            for raw in batches(client, tp, at):
+                header = read_header(raw)
+                if header.base_offset >= part.end:
+                    return
+                at = header.last_offset + 1
+                yield raw
+                if at >= part.end:
+                    return
+        except OffsetOutOfRange:
+            sentence = f"{part.topic} partition {part.partition}: offset {at} was there when the "
+            losses.report([f"{sentence}query began, and has expired"], fails=fails)
+            begin = client.list_offsets({tp: EARLIEST})[tp].offset
+            if begin <= at:
+                return  # the log ends before this offset
+            at = begin
+
+
+def _is_same_topic(client: Client, part: OffsetRange, options: Options) -> bool:
+    """Whether the topic is still that of the plan. Raises DataLost if not, and if the query fails
+    on that."""
+    now = id_in(client.metadata([part.topic]), part.topic)
+    if not part.topic_id or now == part.topic_id:
+        return True
+    sentence = f"the topic {part.topic} was deleted, or made again, while it was read"
+    losses.report([sentence], fails=options.fail_on_data_loss)
+    return False
+
+
+def _places(client: Client, part: OffsetRange, options: Options) -> Places:
+    announced = announcements_of(options.bootstrap_servers)
+    announced.read_on(client, sources_of(client, [part.topic], "").values(), SystemClock())
+    return announced.columns

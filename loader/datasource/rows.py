@@ -1,0 +1,119 @@
+"""Turns the record batches of one range into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.audit.counts.counts import identify
+from skidway.errors import SkidwayError
+from skidway.kafka import columns
+from skidway.kafka.batch import read_header
+from skidway.kafka.columns import DecodedBatch
+from skidway.loader.datasource.columns import PLACES, value_columns
+from skidway.loader.datasource.options import Options
+from skidway.loader.datasource.ranges import OffsetRange
+from skidway.loader.reading.columns import OWN, Int64s, Records, own_columns, select
+from skidway.loader.reading.decoder import Decoder
+
+Places = Callable[[Records], tuple[pa.Array, pa.Array]]
+
+
+class Rows:
+    """Makes rows of the wanted columns, in their order. Keeps no state between batches."""
+
+    def __init__(
+        self,
+        part: OffsetRange,
+        wanted: pa.Schema,
+        options: Options,
+        decoder: Decoder | None,
+        places: Places | None,
+    ) -> None:
+        """decoder: None if no value has to be decoded. places: gives host and path of records."""
+        self._part, self._wanted, self._decoder, self._places = part, wanted, decoder, places
+        self._skips = options.skip_undecodable
+        self._since, self._until = options.since_ms, options.until_ms
+        self._with_headers = "_headers" in wanted.names
+
+    def of(self, raw: memoryview) -> pa.RecordBatch:
+        """The rows of one record batch that lie in the range, and in the wanted times. Raises
+        SkidwayError if a value cannot be decoded, unless such records are skipped."""
+        if self._since is not None and read_header(raw).max_timestamp < self._since:
+            return pa.RecordBatch.from_pylist([], self._wanted)
+        batch = columns.decode(raw, with_headers=self._with_headers)
+        chosen = self._chosen(batch)
+        found, chosen = self._values(batch, chosen)
+        found |= self._own(batch, chosen)
+        arrays = [self._column(found.get(field.name), field, len(chosen)) for field in self._wanted]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._wanted)
+
+    def _chosen(self, batch: DecodedBatch) -> Int64s:
+        is_in = (batch.offsets >= self._part.first) & (batch.offsets < self._part.end)
+        if self._since is not None:
+            is_in &= batch.timestamps >= self._since
+        if self._until is not None:
+            is_in &= batch.timestamps < self._until
+        return np.flatnonzero(is_in)
+
+    def _values(self, batch: DecodedBatch, chosen: Int64s) -> tuple[dict[str, pa.Array], Int64s]:
+        """The columns of the values, and the rows whose values could be decoded."""
+        rows = pa.array(chosen)
+        if not self._part.schema:
+            return {"key": batch.keys.take(rows), "value": batch.values.take(rows)}, chosen
+        if self._decoder is None:
+            return {}, chosen
+        decoded = self._decoder.decode(batch.values.take(rows))
+        if decoded.refused and not self._skips:
+            index, (reason, detail) = min(decoded.refused.items())
+            raise SkidwayError(
+                f"{self._where()} offset {batch.offsets[chosen[index]]}: {reason} {detail}".rstrip()
+            )
+        names = self._decoder.schema.names
+        return dict(zip(names, decoded.columns, strict=True)), chosen[decoded.good]
+
+    def _own(self, batch: DecodedBatch, chosen: Int64s) -> Mapping[str, pa.Array]:
+        offsets = batch.offsets[chosen]
+        origins = None if batch.origins is None else select(batch.origins, chosen)
+        identified = identify(origins, batch.has_origin[chosen], self._part.partition, offsets)
+        records = Records(self._part.partition, offsets, batch.timestamps[chosen], identified)
+        hosts = files = pa.nulls(len(chosen), pa.string())
+        if self._places is not None:
+            hosts, files = self._places(records)
+        found = dict(zip(OWN.names, own_columns(records, hosts, files), strict=True))
+        found["_topic"] = pa.repeat(self._part.topic, len(chosen))
+        if batch.headers is not None:
+            found["_headers"] = batch.headers.take(pa.array(chosen))
+        return found
+
+    def _column(self, column: pa.Array | None, field: pa.Field, count: int) -> pa.Array:
+        if column is None:  # another topic of the query has this column
+            return pa.nulls(count, field.type)
+        if column.type == field.type:
+            return column
+        try:
+            return column.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SkidwayError(
+                f"{self._where()}: the column {field.name} is {column.type}, and cannot be read as "
+                f"{field.type}: {error}"
+            ) from error
+
+    def _where(self) -> str:
+        return f"{self._part.topic} partition {self._part.partition}"
+
+
+def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
+    """Whether values have to be decoded: the query wants a column of them, or must know which of
+    them cannot be decoded."""
+    if not part.schema:
+        return False
+    names = value_columns(part.schema).names
+    return options.skip_undecodable or not set(wanted.names).isdisjoint(names)
+
+
+def needs_places(wanted: pa.Schema) -> bool:
+    """Whether host or path is wanted."""
+    return not set(wanted.names).isdisjoint(PLACES)

@@ -1,0 +1,58 @@
+"""What Spark asks first: the name, the columns, and a reader."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client
+from skidway.loader.datasource import subscription
+from skidway.loader.datasource.batch_reader import BatchReader
+from skidway.loader.datasource.columns import all_columns
+from skidway.loader.datasource.options import Options
+from skidway.loader.datasource.schemas import schemas_of
+from skidway.loader.datasource.spark_types import spark_schema
+
+
+class SkidwaySource(DataSource):
+    """The data source. Spark pickles it to the processes that plan and read."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `format(...)`."""
+        return "skidway"
+
+    def schema(self) -> StructType:
+        """The columns of a query that does not name its columns. Raises SkidwayError if there is no
+        topic, or if the topics cannot be read together."""
+        options = Options.of(self.options)
+        schemas = _schemas(options) if options.registry_url else {"any topic": ""}
+        found = all_columns(
+            schemas, with_places=options.with_places, with_headers=options.with_headers
+        )
+        return spark_schema(found)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of one query."""
+        options = Options.of(self.options)
+        options.check_batch()
+        return BatchReader(options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """The reader of one stream. Raises SkidwayError if this Spark is too old."""
+        try:
+            from skidway.loader.datasource.stream_reader import StreamReader
+        except ImportError as error:
+            raise SkidwayError("format skidway needs Spark 4.2 or newer for streams") from error
+        options = Options.of(self.options)
+        options.check_stream()
+        return StreamReader(options, schema)
+
+
+def _schemas(options: Options) -> dict[str, str]:
+    with Client(options.bootstrap_servers, client_id=subscription.CLIENT_ID) as client:
+        topics = subscription.subscribed(client, options)
+    if not topics:
+        raise SkidwayError(f"no topic matches the pattern {options.pattern}")
+    return schemas_of(options, topics)

@@ -1,0 +1,156 @@
+"""What Spark asks for a stream: `spark.readStream`. Needs Spark 4.2, the first version that tells a
+Python source where the stream stands when it asks for the next offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from skidway.kafka.client import Client
+from skidway.loader.datasource import columns, losses, progress, range_read, ranges, subscription
+from skidway.loader.datasource.options import Options
+from skidway.loader.datasource.positions import (
+    EARLIEST,
+    LATEST,
+    Positions,
+    TopicPositions,
+    from_json,
+    resolved,
+    to_json,
+)
+from skidway.loader.datasource.schemas import schemas_of
+from skidway.loader.datasource.spark_types import arrow_schema
+from skidway.loader.datasource.subscription import CLIENT_ID
+from skidway.loader.planning.topic import SourceTopic
+
+# Spark's names of methods are in camel case.
+# ruff: noqa: N802
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One stream. Spark keeps the stream's positions in its checkpoint and passes them in, so this
+    object holds nothing that a restart must bring back."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._wanted: pa.Schema = arrow_schema(schema)
+        self._schemas: dict[str, str] = {}
+        self._target: Positions | None = None
+        self._seen: Positions = {}
+        self._initial: Positions | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """The positions at which a new stream begins. Spark calls this again and again until the
+        first batch is planned; all calls have the same answer. Raises SkidwayError if a topic does
+        not exist."""
+        if self._initial is None:
+            self._initial = self._begin()
+        return to_json(self._initial)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit of one batch: the option maxOffsetsPerTrigger."""
+        most = self._options.offsets_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The positions at which the next batch ends, which begins at `start`. Raises DataLost if a
+        topic was deleted, or deleted and made again."""
+        positions = from_json(start)
+        topics = self._look()
+        missing = progress.changed_topics(positions, topics)
+        losses.report(missing, fails=self._options.fail_on_data_loss)
+        self._seen = progress.ends_of(topics)
+        if self._target is not None:
+            topics = progress.up_to(topics, self._target)
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        return to_json(progress.next_positions(positions, topics, most))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The high watermarks when `latestOffset` last asked for them, for Spark's progress
+        reports."""
+        return to_json(self._seen) if self._seen else None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Lets the stream end at the high watermarks of this moment."""
+        self._target = progress.ends_of(self._look())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The ranges of one batch. Raises DataLost if a part of the batch has expired.
+
+        `end` says where the batch begins. `start` says that too, except in the first batch of a
+        stream, if the batch is repeated after a crash: then `start` has new initial positions.
+        """
+        if start == end:
+            return []
+        topics = {each.name: each for each in self._look()}
+        missing: list[str] = []
+        found: list[InputPartition] = []
+        self._learn_schemas(topics)
+        for name, ends in from_json(end).items():
+            topic = topics.get(name)
+            if topic is None or not ends.is_of(topic.topic_id):
+                missing.append(f"the topic {name} was deleted before this batch was read")
+                continue
+            if ends.begins is None:
+                continue  # initial positions: the batch has nothing of this topic
+            planned, lost = ranges.within(topic, ends.begins, ends.offsets)
+            missing += lost
+            records = self._options.records_per_partition
+            found += ranges.cut(topic, planned, records, self._schemas[name])
+        losses.report(missing, fails=self._options.fail_on_data_loss)
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one range."""
+        assert isinstance(partition, ranges.OffsetRange)
+        return range_read.read(partition, self._wanted, self._options)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Does nothing: the stream's position is in Spark's checkpoint, and brokers keep records
+        for as long as their settings say."""
+
+    def stop(self) -> None:
+        """Does nothing: no connection stays open between calls."""
+
+    def _begin(self) -> Positions:
+        options = self._options
+        with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+            topics = subscription.subscribed(client, options)
+            default = LATEST if options.since_ms is None else EARLIEST
+            begin: Positions = resolved("startingOffsets", options.starting or default, topics)
+            if options.since_ms is not None:
+                begin = _not_before(
+                    begin, subscription.offsets_at(client, topics, options.since_ms)
+                )
+        return begin
+
+    def _look(self) -> list[SourceTopic]:
+        with Client(self._options.bootstrap_servers, client_id=CLIENT_ID) as client:
+            return subscription.look(client, self._options)
+
+    def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:
+        """Asks for the schemas of topics that are new to the stream. A topic keeps its schema until
+        the stream is started again."""
+        new = [topic for name, topic in topics.items() if name not in self._schemas]
+        self._schemas |= schemas_of(self._options, new)
+        columns.check_wanted(self._wanted, self._schemas.values())
+
+
+def _not_before(positions: Positions, at: dict[str, dict[int, int]]) -> dict[str, TopicPositions]:
+    return {
+        name: TopicPositions(
+            topic.topic_id,
+            {each: max(offset, at[name][each]) for each, offset in topic.offsets.items()},
+        )
+        for name, topic in positions.items()
+    }

@@ -1,0 +1,95 @@
+"""Asks the brokers for the topics that a query reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from skidway.audit.counts import topic_patterns
+from skidway.errors import SkidwayError
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.client.cluster import Cluster
+from skidway.kafka.source import sources_of
+from skidway.kafka.types import TopicPartition
+from skidway.loader.datasource.options import Options
+from skidway.loader.planning.plan import Bounds
+from skidway.loader.planning.topic import SourceTopic
+
+CLIENT_ID: Final = "skidway-spark"
+
+
+def look(client: Client, options: Options) -> list[SourceTopic]:
+    """The topics of the query that exist, by name, with the offsets that their partitions have now.
+
+    Raises the errors of the client if a leader does not answer. A pattern never matches Skidway's
+    own topics.
+    """
+    # Asks for the ids before it asks for the bounds. If a topic is made again in between, the tasks
+    # notice that its id has changed.
+    cluster = client.metadata(options.topics or None)
+    names = [name for name in _chosen(options, cluster) if cluster.topics[name].partitions]
+    tps = [TopicPartition(n, each.index) for n in names for each in cluster.topics[n].partitions]
+    first = client.list_offsets(dict.fromkeys(tps, EARLIEST)) if tps else {}
+    end = client.list_offsets(dict.fromkeys(tps, LATEST)) if tps else {}
+    sources = sources_of(client, names, "") if names else {}
+    found: dict[str, list[Bounds]] = {name: [] for name in names}
+    for tp in tps:
+        found[tp.topic].append(Bounds(tp.partition, first[tp].offset, end[tp].offset))
+    return [
+        SourceTopic(name, id_in(cluster, name), sources[name], tuple(found[name]))
+        for name in names
+        if name in sources  # else it was deleted just now
+    ]
+
+
+def subscribed(client: Client, options: Options) -> list[SourceTopic]:
+    """Like `look`. Raises SkidwayError if a topic that the query names does not exist."""
+    topics = look(client, options)
+    for name in options.topics:
+        if name not in {each.name for each in topics}:
+            raise SkidwayError(f"the topic {name} does not exist")
+    return topics
+
+
+def offsets_at(
+    client: Client, topics: Iterable[SourceTopic], time_ms: int
+) -> dict[str, dict[int, int]]:
+    """By topic and partition, an offset before which every record is older than `time_ms`: the
+    offset of the first record that is not older, or of the batch of that record. If all records are
+    older, it is the high watermark in `topics`."""
+    topics = list(topics)
+    tps = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.bounds]
+    listed = client.list_offsets(dict.fromkeys(tps, time_ms)) if tps else {}
+    return {
+        topic.name: {
+            each.partition: _at_most(
+                listed[TopicPartition(topic.name, each.partition)].offset, each
+            )
+            for each in topic.bounds
+        }
+        for topic in topics
+    }
+
+
+def id_in(cluster: Cluster, name: str) -> str:
+    """The id of a topic as hexadecimal digits; empty if the topic does not exist, or if the brokers
+    have no ids."""
+    topic = cluster.topics.get(name)
+    return "" if topic is None or topic.topic_id is None else topic.topic_id.hex
+
+
+def _at_most(offset: int, bounds: Bounds) -> int:
+    end = bounds.high_watermark
+    return end if offset < 0 else min(offset, end)
+
+
+def _chosen(options: Options, cluster: Cluster) -> list[str]:
+    existing: Mapping[str, object] = cluster.topics
+    if options.pattern is None:
+        return sorted(set(options.topics).intersection(existing))
+    return sorted(
+        name
+        for name in existing
+        if re.fullmatch(options.pattern, name) and not topic_patterns.is_own(name)
+    )

@@ -1,0 +1,72 @@
+"""Reads the headers of records, one by one.
+
+    headers = count  (key length  key  value length  value) ...
+
+All numbers are zigzag varints. A value of length -1 is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.record_layout import VARINT_BYTES_MAX, Int64s
+
+COLUMN = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+"""The type of a column of headers: for each record the headers in their order."""
+
+
+class Header(NamedTuple):
+    """One header of a record."""
+
+    key: bytes
+    value: bytes | None
+
+
+def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header]:
+    """The headers of one record, which fill payload[at:end]. Raises CorruptBatch if they do not."""
+    count, at = _varint(payload, at, end)
+    if count < 0:
+        raise CorruptBatch("a record has a negative number of headers")
+    for _ in range(count):
+        key_size, at = _varint(payload, at, end)
+        if not 0 <= key_size <= end - at:
+            raise CorruptBatch("a header's key is longer than its record")
+        key = bytes(payload[at : at + key_size])
+        size, at = _varint(payload, at + key_size, end)
+        if not -1 <= size <= end - at:
+            raise CorruptBatch("a header's value is longer than its record")
+        yield Header(key, bytes(payload[at : at + size]) if size >= 0 else None)
+        at += max(size, 0)
+    if at != end:
+        raise CorruptBatch("a record's headers do not fill it")
+
+
+def headers_column(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> pa.Array:
+    """The headers of many records as a column of the type `COLUMN`. A record without headers is
+    null, as in Spark's own Kafka source. Bytes of a key that are not UTF-8 are replaced."""
+    rows = [
+        [{"key": key.decode("utf-8", "replace"), "value": value} for key, value in each] or None
+        for each in (
+            headers_in(payload, int(first), int(end)) for first, end in np.stack([at, ends], 1)
+        )
+    ]
+    return pa.array(rows, COLUMN)
+
+
+def _varint(payload: bytes | bytearray, at: int, end: int) -> tuple[int, int]:
+    """One zigzag varint, and the position after it."""
+    number = 0
+    for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
+        if at >= end:
+            raise CorruptBatch("a record ends inside of its headers")
+        byte = payload[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return (number >> 1) ^ -(number & 1), at
+    raise CorruptBatch("a number of more than five bytes among a record's headers")

@@ -1,0 +1,184 @@
+"""Streams under random schedules: Spark's engine is killed at any point, and the sink still has
+each record once.
+
+The engine here keeps what Spark's engine keeps. Before a batch is read, the positions at its end
+are written down; when the sink has the batch, the batch is committed. After a kill, a new reader is
+asked for the batch that was written down and not committed. The sink keeps each batch once: a batch
+that is repeated replaces itself. Meanwhile records are written, partitions are added, topics begin
+to match the pattern, and records that the sink has expire.
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from support.loading import START_MS, Record
+from support.memory_kafka import MemoryLog
+from support.memory_query import Queried, queries
+from support.promises import promise
+from support.randomness import Seeds
+
+pytestmark = pytest.mark.model
+
+Place = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+STEPS = 60
+TOPICS_MAX, PARTITIONS_MAX = 3, 4
+
+
+class Killed(Exception):
+    """The driver was killed here."""
+
+
+class Engine:
+    """What Spark's engine does with a stream. first: the initial positions of the first batch that
+    was written down. `ends` and `committed` survive a kill. repeated: whether first batches, and
+    later ones, were repeated after the sink had rows of them."""
+
+    def __init__(self, queried: Queried, random: Random, options: dict[str, str]) -> None:
+        self._queried, self._random, self._options = queried, random, options
+        self.first: dict[str, Any] | None = None
+        self.ends: list[dict[str, Any]] = []
+        self.committed = 0
+        self.sink: dict[int, list[Place]] = {}
+        self.repeated: set[bool] = set()
+        self._reader: Any = None
+
+    def trigger(self, *, may_die: bool = True) -> bool:
+        """Runs one batch, if there is anything new. Returns whether there was."""
+        self._may_die = may_die
+        try:
+            return self._trigger()
+        except Killed:
+            self._reader = None
+            return True
+
+    def _trigger(self) -> bool:
+        if self._reader is None:
+            source = self._queried.source(**self._options)
+            self._reader = source.streamReader(source.schema())
+        reader = self._reader
+        if self.committed == len(self.ends):
+            start = self.ends[-1] if self.ends else self._passed(reader.initialOffset())
+            self._die()
+            end = self._passed(reader.latestOffset(start, reader.getDefaultReadLimit()))
+            if end == start:
+                return False
+            self._die()
+            self.first = start if self.first is None else self.first
+            self.ends.append(end)
+        self._die()
+        self._run_batch(reader)
+        return True
+
+    def _run_batch(self, reader: Any) -> None:
+        number = self.committed
+        start = self.ends[number - 1] if number else self._passed(reader.initialOffset())
+        rows: list[Place] = []
+        for part in reader.partitions(start, self.ends[number]):
+            self._die()
+            found = self._queried.read(reader, part)
+            rows += [(r["_topic"], r["_partition"], r["_kafka_offset"]) for r in found]
+        if self.sink.get(number):
+            self.repeated.add(number == 0)
+        self.sink[number] = rows
+        self._die()
+        self.committed += 1
+        if self._random.random() < 0.5:
+            reader.commit(self.ends[number])
+
+    def _die(self) -> None:
+        if self._may_die and self._random.random() < 0.12:
+            raise Killed
+
+    def _passed(self, positions: dict[str, Any]) -> dict[str, Any]:
+        """Positions after they went through Spark's checkpoint."""
+        return dict(json.loads(json.dumps(positions)))
+
+
+class World:
+    """Topics, a stream of them, and what the sink has to have in the end."""
+
+    def __init__(self, queried: Queried, seed: int) -> None:
+        self.random = Random(seed)
+        self.queried = queried
+        options = {"subscribe": "", "subscribePattern": "logs.*", "schema.registry.url": ""}
+        options["startingOffsets"] = self.random.choice(["earliest", "latest"])
+        if self.random.random() < 0.7:
+            options["maxOffsetsPerTrigger"] = str(self.random.randint(1, 12))
+        options["maxRecordsPerPartition"] = str(self.random.randint(1, 9))
+        self.engine = Engine(queried, self.random, options)
+
+    def run(self) -> None:
+        actions = [self.write] * 4 + [self.engine.trigger] * 6 + [self.expire, self.grow]
+        for _ in range(STEPS):
+            self.random.choice(actions)()
+        self.write()
+        while self.engine.trigger(may_die=False):
+            pass
+
+    def write(self) -> None:
+        topic = self.random.choice(sorted(self.queried.cluster.topics))
+        partition = self.random.randrange(len(self.queried.cluster.topics[topic].logs))
+        count = self.random.randint(1, 5)
+        records = [Record(first=10 * each, time_ms=START_MS + each) for each in range(count)]
+        self.queried.send(*records, topic=topic, partition=partition)
+
+    def grow(self) -> None:
+        topics = self.queried.cluster.topics
+        name = self.random.choice(sorted(topics))
+        if len(topics[name].logs) < PARTITIONS_MAX:
+            topics[name].logs.append(MemoryLog())
+        elif len(topics) < TOPICS_MAX:
+            self.queried.cluster.create(f"logs-{len(topics)}")
+
+    def expire(self) -> None:
+        """Drops records that the sink has, and no others."""
+        done = self.engine.ends[self.engine.committed - 1] if self.engine.committed else {}
+        for topic, document in done.items():
+            for number, log in enumerate(self.queried.cluster.topics[topic].logs):
+                below = document.get(str(number), 0)
+                if log.start < below:
+                    log.expire(self.random.randint(log.start, below))
+
+
+@promise("5 stream")
+@pytest.mark.parametrize("block", range(4))
+def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
+    """However the driver is killed, and whatever is written, added or expires meanwhile, the sink
+    has each record from the initial positions on, each once."""
+    for seed in seeds(range(25 * block, 25 * block + 25)):
+        with queries() as queried:
+            world = World(queried, seed)
+            world.run()
+            found = [place for rows in world.engine.sink.values() for place in rows]
+            assert len(found) == len(set(found)), seed
+            assert set(found) == wanted(world), seed
+
+
+def wanted(world: World) -> set[Place]:
+    first = world.engine.first
+    if first is None:
+        return set()  # no batch was ever planned
+    return {
+        (name, number, offset)
+        for name, topic in world.queried.cluster.topics.items()
+        for number, log in enumerate(topic.logs)
+        for offset in range(first.get(name, {}).get(str(number), 0), log.end)
+    }
+
+
+def test_schedules_kill_and_repeat() -> None:
+    """The schedules are what they claim to be: batches are repeated, also first batches with
+    rows."""
+    repeated: set[bool] = set()
+    for seed in range(40):
+        with queries() as queried:
+            world = World(queried, seed)
+            world.run()
+            repeated |= world.engine.repeated
+    assert repeated == {False, True}

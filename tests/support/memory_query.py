@@ -1,0 +1,123 @@
+"""Queries and streams of topics in memory. Spark is not there: tests call readers as Spark does,
+and copy readers and ranges by pickling, as Spark does between its processes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self
+from unittest.mock import patch
+
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.audit.topic.messages import Announcement, encode
+from skidway.kafka.source import Source
+from skidway.loader.datasource.announcements import announcements_of
+from skidway.loader.datasource.source import SkidwaySource
+from skidway.schemas.client import SUBJECT_UNKNOWN, Registered, RegistryRefused
+from support.clock import ManualClock
+from support.loading import SCHEMA, SCHEMA_ID, Record, Registry, encoded
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+
+HERE = "skidway.loader.datasource"
+OPTIONS = {
+    "kafka.bootstrap.servers": "memory:1",
+    "schema.registry.url": "http://memory",
+    "subscribe": "logs",
+}
+
+
+class Subjects(Registry):
+    """A registry that also has subjects."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.newest = {"logs-value": SCHEMA}
+
+    def latest(self, subject: str) -> Registered:
+        if subject not in self.newest:
+            raise RegistryRefused(404, SUBJECT_UNKNOWN, "not found")
+        return Registered(subject, 1, SCHEMA_ID, self.newest[subject])
+
+    def add(self, schema_id: int, subject: str, schema: str) -> None:
+        self._schemas[schema_id] = schema
+        self.newest[subject] = schema
+
+
+class Queried:
+    """A cluster in memory with the topic `logs` of two partitions, and queries of it."""
+
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster()
+        self.cluster.create("logs", 2)
+        self.registry = Subjects()
+
+    def send(self, *records: Record, topic: str = "logs", partition: int = 0) -> None:
+        """Appends the records as one batch."""
+        self.cluster.topics[topic].logs[partition].append(encoded(records))
+
+    def announce(self, agent: int, file: int, host: str, path: str, audit: str = AUDIT) -> None:
+        """Appends an announcement to an audit topic."""
+        if audit not in self.cluster.topics:
+            self.cluster.create(audit)
+        source = Source("main", "memory", "logs", "")
+        message = Announcement(0, agent, file, host, path, 1, file, b"", 0, source)
+        self.send_value(audit, encode(message))
+
+    def send_value(self, topic: str, value: bytes) -> None:
+        """Appends one value as a batch."""
+        self.cluster.topics[topic].logs[0].append(encoded([Record(value=value, has_origin=False)]))
+
+    def source(self, **options: str) -> SkidwaySource:
+        given = OPTIONS | {key.replace("__", "."): value for key, value in options.items()}
+        return SkidwaySource({key: value for key, value in given.items() if value})
+
+    def rows(self, schema: StructType | None = None, **options: str) -> list[dict[str, Any]]:
+        """The rows of a query, in the order of the log."""
+        source = self.source(**options)
+        reader = source.reader(schema or source.schema())
+        found = []
+        for part in reader.partitions() or [InputPartition(None)]:
+            found += self.read(reader, part)
+        return found
+
+    def read(self, reader: Any, part: InputPartition) -> list[dict[str, Any]]:
+        """The rows of one range; reader and range are copied, as Spark does."""
+        reader, part = pickle.loads(pickle.dumps((reader, part)))
+        return [row for batch in reader.read(part) for row in batch.to_pylist()]
+
+    def lines(self, **options: str) -> list[str]:
+        return [row["line"] for row in self.rows(**options)]
+
+
+class _Client(MemoryClient):
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+
+@contextmanager
+def queries() -> Iterator[Queried]:
+    """Until the end of the block, brokers and registry of all queries are in memory."""
+    made = Queried()
+
+    def client(*_address: str, **_settings: Any) -> _Client:
+        return _Client(made.cluster, ManualClock())
+
+    def fetcher(*_client: Any, **_settings: Any) -> MemoryFetcher:
+        return MemoryFetcher(made.cluster)
+
+    announcements_of.cache_clear()
+    with ExitStack() as stack:
+        for module in ("batch_reader", "stream_reader", "source", "range_read"):
+            stack.enter_context(patch(f"{HERE}.{module}.Client", client))
+        stack.enter_context(patch("skidway.loader.reading.batches.Fetcher", fetcher))
+        stack.enter_context(patch(f"{HERE}.announcements.Fetcher", fetcher))
+        for module in ("schemas", "range_read"):
+            stack.enter_context(patch(f"{HERE}.{module}.registry_of", lambda _: made.registry))
+        yield made

@@ -1,0 +1,45 @@
+"""Programs of analysts: a script with a Spark session of its own, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from skidway import java
+from support import jvm
+
+SETTINGS = {"spark.ui.enabled": "false", "spark.master": "local[2]", **jvm.SPARK}
+"""Spark's settings in such a script; its first argument is this dictionary as JSON."""
+ENDS_WITHIN_S = 900
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The variables of a shell in which nobody has set anything for Spark, Skidway or Python, and
+    no virtual environment is activated."""
+    kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return {"PATH": "/usr/bin:/bin", "TZ": "UTC", **java.environment(java.find()), **kept, **more}
+
+
+def start(script: str, *arguments: str, folder: Path, **more: str) -> subprocess.Popen[str]:
+    """Starts a script in `folder`, in a process group of its own. more: further variables."""
+    return subprocess.Popen(
+        [sys.executable, "-c", script, json.dumps(SETTINGS), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment(**more),
+        start_new_session=True,
+    )
+
+
+def answer(script: str, *arguments: str, folder: Path, **more: str) -> Any:
+    """Runs a script to its end. Returns the JSON in the last line of its output."""
+    process = start(script, *arguments, folder=folder, **more)
+    out, err = process.communicate(timeout=ENDS_WITHIN_S)
+    assert process.returncode == 0, err[-6000:]
+    return json.loads(out.strip().splitlines()[-1])

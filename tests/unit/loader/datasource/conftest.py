@@ -1,0 +1,16 @@
+"""Queries of topics in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.memory_query import Queried, queries
+
+
+@pytest.fixture
+def queried() -> Iterator[Queried]:
+    """The topic `logs` with two partitions, and queries of it."""
+    with queries() as made:
+        yield made

@@ -1,0 +1,321 @@
+"""Queries of topics in memory: rows, bounds, missing records, several topics, chosen columns."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
+
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.errors import SkidwayError, UsageError
+from skidway.kafka.types import TopicPartition
+from skidway.loader.datasource.losses import DataLost
+from support.loading import START_MS, Record, datum
+from support.memory_query import Queried
+from support.promises import promise
+
+
+def record(number: int, time_ms: int = START_MS) -> Record:
+    return Record(first=10 * number, time_ms=time_ms)
+
+
+def line(number: int) -> str:
+    return f"7/1/{10 * number}+10"
+
+
+def test_a_query_gives_every_record_once(queried: Queried) -> None:
+    """Without further options, a query gives all records of all partitions, repeats included, with
+    the columns of the schema and the source's own."""
+    queried.send(record(0), record(1))
+    queried.send(record(1), partition=1)
+    rows = queried.rows()
+    assert [(row["line"], row["_partition"]) for row in rows] == [
+        (line(0), 0), (line(1), 0), (line(1), 1),
+    ]  # fmt: skip
+    assert list(rows[1]) == [
+        "line", "_agent", "_file_id", "_offset", "_length", "_timestamp", "_topic", "_partition",
+        "_kafka_offset",
+    ]  # fmt: skip
+    assert rows[1] == {
+        "line": line(1), "_agent": 7, "_file_id": 1, "_offset": 10, "_length": 10,
+        "_timestamp": datetime.fromtimestamp(START_MS / 1000, UTC), "_topic": "logs",
+        "_partition": 0, "_kafka_offset": 1,
+    }  # fmt: skip
+
+
+def test_an_empty_topic_gives_no_rows(queried: Queried) -> None:
+    """A query of a topic without records, of an empty range, or of a pattern that matches no topic,
+    is empty."""
+    columns = StructType().add("line", "string")
+    assert queried.rows() == []
+    queried.send(record(0))
+    assert queried.rows(startingTimestamp=str(START_MS + 1)) == []
+    assert queried.rows(columns, subscribe="", subscribePattern="none.*") == []
+    with pytest.raises(SkidwayError, match=r"no topic matches the pattern none\.\*"):
+        queried.source(subscribe="", subscribePattern="none.*").schema()
+
+
+def test_tasks_read_at_most_so_many_records(queried: Queried) -> None:
+    """A partition is cut into ranges of `maxRecordsPerPartition` offsets; batches that lie across a
+    cut are read by both tasks, and no row comes twice."""
+    queried.send(*map(record, range(5)))
+    source = queried.source(maxRecordsPerPartition="2")
+    reader = source.reader(source.schema())
+    parts: list[Any] = list(reader.partitions())
+    assert [(part.first, part.end) for part in parts] == [(0, 2), (2, 4), (4, 5)]
+    assert [row["line"] for part in parts for row in queried.read(reader, part)] == [
+        line(number) for number in range(5)
+    ]
+
+
+def test_offsets_bound_a_query(queried: Queried) -> None:
+    """`startingOffsets` and `endingOffsets` have Spark's JSON: an offset for each partition, -2 for
+    the first, -1 for the end."""
+    queried.send(*map(record, range(4)))
+    queried.send(*map(record, range(10, 13)), partition=1)
+    found = queried.lines(
+        startingOffsets=json.dumps({"logs": {"0": 1, "1": -2}}),
+        endingOffsets=json.dumps({"logs": {"0": 3, "1": -1}}),
+    )
+    assert found == [*map(line, (1, 2)), *map(line, (10, 11, 12))]
+
+
+def test_time_bounds_are_exact(queried: Queried) -> None:
+    """`startingTimestamp` and `endingTimestamp` give exactly the rows with event times at or after
+    the one and before the other, wherever these rows lie in the log."""
+    times = [5, 9, 1, 7, 3]
+    for number, minute in enumerate(times):
+        queried.send(record(number, START_MS + minute), record(100, START_MS))
+    found = queried.lines(startingTimestamp=str(START_MS + 3), endingTimestamp=str(START_MS + 7))
+    assert found == [line(0), line(4)]
+
+
+@promise("5 query")
+def test_expired_offsets_fail_a_query(queried: Queried) -> None:
+    """A query that asks for expired offsets, or for offsets that do not exist yet, fails with a
+    sentence. With `failOnDataLoss` false it reads what is left."""
+    for number in range(4):
+        queried.send(record(number))
+    queried.cluster.log(TopicPartition("logs", 0)).expire(2)
+    asked = {"startingOffsets": json.dumps({"logs": {"0": 1, "1": 0}})}
+    with pytest.raises(
+        DataLost, match="logs partition 0: offsets 1 to 1 have expired; the log beg"
+    ):
+        queried.rows(**asked)
+    assert queried.lines(**asked, failOnDataLoss="false") == [line(2), line(3)]
+    asked = {"endingOffsets": json.dumps({"logs": {"0": 9, "1": 0}})}
+    with pytest.raises(DataLost, match="the log ends at offset 4, before offset 9"):
+        queried.rows(**asked)
+    assert queried.lines(**asked, failOnDataLoss="false") == [line(2), line(3)]
+
+
+@promise("5 query")
+def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
+    """If records expire between plan and task, the task fails; with `failOnDataLoss` false it reads
+    on at the beginning of the log."""
+    for number in range(4):
+        queried.send(record(number))
+    readers = {}
+    for fails in ("true", "false"):
+        source = queried.source(failOnDataLoss=fails)
+        readers[fails] = source.reader(source.schema())
+    plans = {fails: reader.partitions()[0] for fails, reader in readers.items()}
+    queried.cluster.log(TopicPartition("logs", 0)).expire(2)
+    with pytest.raises(DataLost, match="offset 0 was there when the query began"):
+        queried.read(readers["true"], plans["true"])
+    left = queried.read(readers["false"], plans["false"])
+    assert [row["line"] for row in left] == [line(2), line(3)]
+
+
+@promise("5 query", "1 topic made again")
+def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
+    """If a topic is deleted and made again between plan and task, or between two queries with the
+    same positions, the query fails; with `failOnDataLoss` false it warns."""
+    queried.send(record(0))
+    readers = [
+        (source.reader(source.schema()), source)
+        for source in (queried.source(), queried.source(failOnDataLoss="false"))
+    ]
+    plans = [reader.partitions()[0] for reader, _ in readers]
+    before = queried.cluster.topics["logs"].topic_id.hex
+    queried.cluster.create("logs", 2)
+    queried.send(record(5))
+    with pytest.raises(DataLost, match="the topic logs was deleted, or made again, while it was"):
+        queried.read(readers[0][0], plans[0])
+    assert queried.read(readers[1][0], plans[1]) == []
+    positions = json.dumps({"logs": {"id": before, "0": 0, "1": 0}})
+    with pytest.raises(DataLost, match=f"made again: its id was {before}, now it is"):
+        queried.rows(startingOffsets=positions)
+    assert queried.lines(startingOffsets=positions, failOnDataLoss="false") == [line(5)]
+
+
+def test_several_topics_are_one_table(queried: Queried) -> None:
+    """Topics with different schemas have the columns of all of them; a row has null in the columns
+    that its topic lacks. A column with two types is refused, unless the query names its columns."""
+    queried.cluster.create("web")
+    schema = fields(("line", "string"), ("status", "long"))
+    queried.registry.add(2, "web-value", schema)
+    queried.send(record(0))
+    both = {"subscribe": "logs, web"}
+    names = queried.source(**both).schema().fieldNames()
+    assert names[:2] == ["line", "status"]
+    assert [(row["line"], row["status"], row["_topic"]) for row in queried.rows(**both)] == [
+        (line(0), None, "logs")
+    ]
+    queried.registry.add(2, "web-value", fields(("line", "long")))
+    with pytest.raises(
+        SkidwayError, match="the column line is string in the topic logs, and int64"
+    ):
+        queried.source(**both).schema()
+    assert queried.rows(StructType().add("_topic", "string"), **both) == [{"_topic": "logs"}]
+    queried.registry.add(2, "web-value", fields(("Line", "string")))
+    with pytest.raises(SkidwayError, match="the columns line and Line of these topics differ only"):
+        queried.source(**both).schema()
+
+
+def fields(*named: tuple[str, str]) -> str:
+    each = [{"name": name, "type": kind} for name, kind in named]
+    return json.dumps({"type": "record", "name": "Log", "fields": each})
+
+
+def test_a_pattern_matches_whole_names_of_data_topics(queried: Queried) -> None:
+    """`subscribePattern` matches the whole name of a topic, and never Skidway's own topics."""
+    queried.announce(7, 1, "web-1", "/var/log/a.log")
+    queried.cluster.create("logs-2")
+    queried.send(record(0))
+    assert queried.lines(subscribe="", subscribePattern="logs") == [line(0)]
+    with pytest.raises(SkidwayError, match="no topic matches"):
+        queried.source(subscribe="", subscribePattern="_skidway.*").schema()
+
+
+def test_a_topic_that_does_not_exist_is_named(queried: Queried) -> None:
+    """A name of `subscribe` that is no topic fails the query: it may be misspelt."""
+    with pytest.raises(SkidwayError, match="the topic gone does not exist"):
+        queried.source(subscribe="logs,gone").schema()
+
+
+def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None:
+    """The subject of a mirrored topic is that of the topic that it copies."""
+    configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
+    queried.cluster.create("dc1.logs", 1, configs)
+    queried.send(record(3), topic="dc1.logs")
+    (row,) = queried.rows(subscribe="dc1.logs")
+    assert (row["line"], row["_topic"]) == (line(3), "dc1.logs")
+
+
+def test_a_topic_without_a_schema_is_named(queried: Queried) -> None:
+    """If the registry has no schema for a topic, the query says which subject it looked for."""
+    queried.cluster.create("web")
+    with pytest.raises(SkidwayError, match="no schema web-value for the topic web"):
+        queried.source(subscribe="web").schema()
+
+
+def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
+    """A query that names no registry gets keys and values as they were sent."""
+    queried.send(record(0))
+    (row,) = queried.rows(schema__registry__url="")
+    assert (row["key"], row["value"]) == (None, datum(line(0)))
+
+
+def test_only_the_named_columns_are_read(queried: Queried) -> None:
+    """A query that names its columns gets these, in this order. If it names no column of the
+    schema, no value is decoded. A column that no topic has is an error, and so is a value that does
+    not fit the type."""
+    queried.send(record(1))
+    wanted = StructType().add("_kafka_offset", "long").add("line", "string")
+    assert queried.rows(wanted) == [{"_kafka_offset": 0, "line": line(1)}]
+    queried.send_value("logs", b"no datum")
+    offsets = StructType().add("_kafka_offset", "long")
+    assert queried.rows(offsets) == [{"_kafka_offset": 0}, {"_kafka_offset": 1}]
+    assert queried.rows(offsets, undecodable="skip") == [{"_kafka_offset": 0}]
+    with pytest.raises(UsageError, match="no topic of the query has a column lines; it has _agent"):
+        queried.rows(StructType().add("lines", StringType()))
+    small = StructType().add("_agent", IntegerType())
+    assert queried.rows(small) == [{"_agent": 7}, {"_agent": 0}]
+    with pytest.raises(SkidwayError, match="logs partition 0: the column line is string, and cann"):
+        queried.rows(StructType().add("line", LongType()), undecodable="skip")
+
+
+def test_records_without_a_time_are_rows(queried: Queried) -> None:
+    """Producers may leave out a record's time (-1); the record is a row of a query without bounds
+    of time, and lies before any such bound."""
+    queried.send(record(0, -1))
+    assert queried.lines() == [line(0)]
+    assert queried.lines(startingTimestamp="0") == []
+
+
+@promise("5 query", "1 topic made again")
+def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> None:
+    """If the topic is made again while a task reads it, the task fails before it ends."""
+    queried.send(record(0))
+    source = queried.source()
+    reader = source.reader(source.schema())
+    (part,) = reader.partitions()
+    rows = reader.read(part)
+    next(rows)
+    queried.cluster.create("logs", 2)
+    with pytest.raises(DataLost, match="was deleted, or made again, while it was read"):
+        next(rows)
+
+
+def test_a_mirrored_topic_has_announcements_of_its_source(queried: Queried) -> None:
+    """Files of a mirrored topic are announced on the mirrored audit topic of the source cluster."""
+    configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
+    queried.cluster.create("dc1.logs", 1, configs)
+    queried.cluster.create("dc1._skidway_audit", 1, {**configs, "mirror.source.topic": AUDIT})
+    queried.send(record(0), topic="dc1.logs")
+    queried.announce(7, 1, "web-1", "/a.log", audit="dc1._skidway_audit")
+    (row,) = queried.rows(subscribe="dc1.logs", includeHostAndFile="true")
+    assert (row["_host"], row["_file"]) == ("web-1", "/a.log")
+
+
+def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) -> None:
+    """By default a query fails at a value that is no datum, and says where it lies. It skips such
+    records if it is told to."""
+    queried.send(record(0))
+    queried.send_value("logs", b"no datum")
+    with pytest.raises(SkidwayError, match="logs partition 0 offset 1: no-schema-id"):
+        queried.rows()
+    assert queried.lines(undecodable="skip") == [line(0)]
+
+
+def test_host_and_file_come_from_announcements(queried: Queried) -> None:
+    """On request a row has host and path of its file; they are null if no announcement is found.
+    The audit topic is read once, and then only further."""
+    queried.announce(7, 1, "web-1", "/var/log/a.log")
+    queried.send(record(0), Record(file=2))
+    asked = {"includeHostAndFile": "true"}
+    places = [(row["_host"], row["_file"]) for row in queried.rows(**asked)]
+    assert places == [("web-1", "/var/log/a.log"), (None, None)]
+    queried.announce(7, 1, "other", "/another")
+    queried.announce(7, 2, "web-2", "/var/log/b.log")
+    places = [(row["_host"], row["_file"]) for row in queried.rows(**asked)]
+    assert places == [("web-1", "/var/log/a.log"), ("web-2", "/var/log/b.log")]
+    assert "_host" not in queried.rows()[0]
+    assert queried.rows(StructType().add("_host", "string"))[1] == {"_host": "web-2"}
+
+
+def test_headers_come_on_request(queried: Queried) -> None:
+    """On request a row has all headers of its record, with their bytes; null if there are none."""
+    queried.send(record(0))
+    queried.send_value("logs", datum("a"))
+    first, second = (row["_headers"] for row in queried.rows(includeHeaders="true"))
+    assert [(each["key"], len(each["value"])) for each in first] == [("origin", 28)]
+    assert second is None
+
+
+def test_a_query_cannot_begin_at_the_end(queried: Queried) -> None:
+    """`startingOffsets` may be `latest` only in a stream."""
+    with pytest.raises(UsageError, match="only a stream can begin at latest"):
+        queried.rows(startingOffsets="latest")
+
+
+def test_offsets_must_name_every_partition(queried: Queried) -> None:
+    """JSON that leaves out a partition or a topic is an error, as in Spark's own Kafka source."""
+    with pytest.raises(UsageError, match=r"an offset for each partition \(0 to 1\) of logs"):
+        queried.rows(startingOffsets='{"logs": {"0": 1}}')
+    with pytest.raises(UsageError, match="must name the topics that are read: logs, not other"):
+        queried.rows(startingOffsets='{"other": {"0": 1}}')

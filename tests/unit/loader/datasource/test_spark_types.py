@@ -1,0 +1,34 @@
+"""Columns in Arrow's types and in Spark's types, for every version of Spark that is supported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StructType
+
+from skidway.loader.datasource import spark_types
+from skidway.loader.datasource.spark_types import arrow_schema, spark_schema
+
+COLUMNS = StructType().add("at", "timestamp", nullable=False).add("local", "timestamp_ntz")
+
+
+def test_timestamps_are_in_utc() -> None:
+    """Spark takes timestamps in microseconds and UTC; local timestamps have no time zone."""
+    found = arrow_schema(COLUMNS)
+    assert found.field("at").type == pa.timestamp("us", "UTC")
+    assert found.field("local").type == pa.timestamp("us")
+    assert spark_schema(found) == COLUMNS
+
+
+def test_an_older_spark_names_no_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark 4.1 and 4.2 always convert to UTC, and their function has no parameter for it."""
+    asked = []
+
+    def older(schema: StructType, timestamp_utc: bool = True) -> Any:
+        asked.append((schema, timestamp_utc))
+
+    monkeypatch.setattr(spark_types, "to_arrow_schema", older)
+    arrow_schema(COLUMNS)
+    assert asked == [(COLUMNS, True)]
