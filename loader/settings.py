@@ -82,6 +82,13 @@ class LoaderSettings(RegistrySecuritySettings):
         [],
         help="Offsets known to be lost, topic/partition/first-end; loads skip them.",
     )
+    collector_url: str | None = setting(
+        "collector.url",
+        None,
+        help="The audit's collector, http://host:port. With it, a run puts the small files of"
+        " complete hours together, and marks these hours with the file _SUCCESS.",
+        example="http://audit:8088",
+    )
     metrics_listener: str | None = setting(
         "metrics.listener",
         "127.0.0.1:9105",

@@ -7,12 +7,12 @@ from skidway.loader.reading.columns import RESERVED, file_schema
 from skidway.loader.reading.decoder import check_reader
 from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId
-from skidway.loader.state.manifest import ColumnsFile
+from skidway.loader.state.manifest import Replacement
 from skidway.loader.state.parquet_file import columns_file
 from skidway.loader.store import Store
 
 
-def stage_columns(store: Store, load: LoadId, schema: str) -> ColumnsFile | None:
+def stage_columns(store: Store, load: LoadId, schema: str) -> Replacement | None:
     """Stages the file, unless the output has the same file already. schema: the text of the schema
     that the load's rows follow."""
     path = layout.columns(load.topic)
@@ -23,4 +23,4 @@ def stage_columns(store: Store, load: LoadId, schema: str) -> ColumnsFile | None
     writer = store.create(staged)
     writer.write(data)
     writer.close()
-    return ColumnsFile(path, staged)
+    return Replacement(path, staged)

@@ -17,6 +17,7 @@ from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
+from skidway.loader.state import layout, success_files
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import (
     ROWS,
@@ -49,6 +50,7 @@ class ManifestDraft:
         with the changes."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
+        written = [file for each in used for file in each.files]
         head = self._head()
         buckets, audit = self._audit(head, ranges, used, tables)
         changes = self._changes(results, tables, buckets)
@@ -68,7 +70,7 @@ class ManifestDraft:
             topic_id=topic.topic_id,
             source=topic.source,
             partitions=tuple(ranges),
-            files=(*(file for each in used for file in each.files), *files),
+            files=(*written, *files),
             schema=choice,
             schemas=_followed(newest, choice, has_rows=any(_has_rows(each) for each in used)),
             schema_ids=dict(sum((each.schema_ids for each in used), Counter())),
@@ -76,6 +78,10 @@ class ManifestDraft:
             audit_positions=dict(parts.feed.positions),
             audit=audit,
             columns=stage_columns(parts.store, self._load, schema.schema),
+            unmarked=success_files.unmarked(
+                newest.unmarked if newest else (),
+                (layout.hour_of(each.path) for each in written if each.kind == ROWS),
+            ),
         )
 
     def _head(self) -> delta.Head:

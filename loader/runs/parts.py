@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from skidway.clock import Clock
 from skidway.kafka.client import Client
 from skidway.loader.audit_topic.feed import Feed, read_on
+from skidway.loader.complete_hours.collector import Collector
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import SparkRunner
 from skidway.loader.store import Store
@@ -16,7 +17,8 @@ from skidway.schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Objects that exist once in a run. audit_topics: the topics that the feed reads."""
+    """Objects that exist once in a run. audit_topics: the topics that the feed reads. collector:
+    None if hours are not marked."""
 
     settings: LoaderSettings
     client: Client
@@ -27,6 +29,7 @@ class Parts:
     feed: Feed
     cluster_id: str
     audit_topics: Sequence[str]
+    collector: Collector | None = None
 
     def read_on(self) -> None:
         """Reads the rest of the audit topics into the feed."""

@@ -13,6 +13,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.loader.audit_topic.feed import Feed
+from skidway.loader.complete_hours.collector import Collector
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.outcome import Report, TopicOutcome
@@ -65,6 +66,7 @@ def load_on(
             feed=Feed(),
             cluster_id=session.cluster_id,
             audit_topics=session.audit_topics,
+            collector=Collector(settings.collector_url) if settings.collector_url else None,
         )
         outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
         return Report(outcomes, time.monotonic() - begin - (spark.started_s - started_s))
@@ -83,7 +85,8 @@ def load_all(
     parts.feed.positions.update(_lowest(run.newest for run in begun))
     parts.read_on()
     for run in begun:
-        _do(run.load, run.outcome)
+        if _do(run.load, run.outcome):
+            _do(run.mark, run.outcome)
     return [run.outcome for run in runs]
 
 

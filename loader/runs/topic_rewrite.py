@@ -7,7 +7,7 @@ audit messages too, because the newest load may have ended before they were publ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.spark.runner import Progress, SparkRunner
 from skidway.loader.spark.task import rewrite_group
+from skidway.loader.state import layout, operations, success_files
 from skidway.loader.state.live import LiveFile
 from skidway.loader.state.manifest import Manifest, SchemaChoice
 from skidway.loader.store import Store
@@ -30,13 +31,17 @@ from skidway.schemas.client import Registered
 class Rewrite:
     """Which files become which. files: all files of rows of the topic, by path. reader: the schema
     whose columns the files get; None if they keep their columns. texts: the schemas of the old
-    files, by id, if `reader` is given."""
+    files, by id, if `reader` is given. success: for each hour that the load marks as complete, the
+    content of the file that marks it; if files of the hour cannot be rewritten, the hour is not
+    marked. reopened: hours that lose their mark. Hours are written as `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]
     compression: str
     reader: Registered | None = None
     texts: Mapping[int, str] = field(default_factory=dict)
+    success: Mapping[str, bytes] = field(default_factory=dict)
+    reopened: Collection[str] = ()
 
 
 class TopicRewrite:
@@ -49,8 +54,8 @@ class TopicRewrite:
     def run(
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
-        """Rewrites and commits. Returns the manifest, which is None if every group stays as it is,
-        and why groups stay.
+        """Rewrites and commits. Returns the manifest, which is None if nothing changes, and why
+        groups stay as they are.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -64,9 +69,10 @@ class TopicRewrite:
         kept = [SkidwayError(each.kept) for each in results if each.made is None]
         if kept:  # another loader may have removed the files meanwhile
             self._attempt.check()
-        if len(kept) == len(results):
+        success = self._success(rewrite, results)
+        if len(kept) == len(results) and not success and not rewrite.reopened:
             return None, kept
-        return self._manifest(rewrite, results), kept
+        return self._manifest(rewrite, results, success), kept
 
     def _results(self, rewrite: Rewrite, progress: Progress) -> list[Rewritten]:
         reader = None if rewrite.reader is None else rewrite.reader.schema
@@ -78,7 +84,17 @@ class TopicRewrite:
         results: list[Rewritten] = self._spark.run_work(work, progress)
         return sorted(results, key=lambda each: each.group.files[0].file.path)
 
-    def _manifest(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> Manifest:
+    def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
+        """The files that mark hours: new ones, and those of the hours whose files are rewritten."""
+        same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
+        kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
+        unfit = {_hour(each) for each in results if each.made is None}
+        new = {hour: data for hour, data in rewrite.success.items() if hour not in unfit}
+        return kept | new
+
+    def _manifest(
+        self, rewrite: Rewrite, results: Sequence[Rewritten], success: Mapping[str, bytes]
+    ) -> Manifest:
         newest, load, columns = self._newest, self._attempt.load, None
         schema = newest.schema
         if (reader := rewrite.reader) is not None:
@@ -99,7 +115,14 @@ class TopicRewrite:
             schemas=_followed(newest, rewrite, done, schema),
             schema_ids={},
             columns=columns,
+            success=success_files.stage(self._store, load, success),
+            reopened=tuple(layout.success(load.topic, hour) for hour in rewrite.reopened),
+            unmarked=success_files.unmarked(newest.unmarked, rewrite.reopened, success),
         )
+
+
+def _hour(result: Rewritten) -> str:
+    return layout.hour_of(result.group.files[0].file.path)
 
 
 def _followed(

@@ -1,5 +1,5 @@
 """Loads one topic in one run, load after load, up to the high watermarks that the topic's
-partitions had when the run started.
+partitions had when the run started. Then marks the hours that are complete.
 
 Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
 of three things follows (`_After`): the next load; the end of the work on this topic; or a short
@@ -25,6 +25,7 @@ from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.conversion import conversion
 from skidway.loader.runs.group_offsets import GroupOffsets
+from skidway.loader.runs.hour_marking import HourMarking
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_load import TopicLoad
@@ -57,7 +58,8 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Holds the progress of one topic in this run. Call `begin`, then `load`, once each."""
+    """Holds the progress of one topic in this run. Call `begin`, `load` and `mark` in this order,
+    once each."""
 
     def __init__(
         self,
@@ -87,6 +89,23 @@ class TopicRun:
                 pass
             if after is _After.END or not self._awaited():
                 return
+
+    def mark(self) -> None:
+        """If the settings name a collector, marks complete hours with `_SUCCESS`. Raises
+        Unreachable if the collector does not answer."""
+        collector = self._parts.collector
+        if self.newest is None or collector is None:
+            return
+        progress = self._progress(self._topic.name)
+        marking = HourMarking(self._parts, collector, self.newest, progress, self._pause)
+        done = marking.run()
+        self.newest = done.newest
+        self.outcome.loads += done.loads
+        self.outcome.problems += done.problems
+        if done.loads:
+            _log.info(
+                "hours_marked", topic=self._topic.name, marked=done.marked, reopened=done.reopened
+            )
 
     def _attempt(self) -> _After:
         self._publish()

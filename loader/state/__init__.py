@@ -7,6 +7,7 @@
                     tables are in files beside the manifests
     operations      operations on a store, as values, and their execution
     commit          the commit step by step; only decisions, no I/O
+    success_files   the files that mark hours as complete
     live            the files that an output consists of
     waiting         notes that say since when the announcement of a file has been missing
 

@@ -25,10 +25,16 @@ For each move, the loader looks first at the source, then at the target. If anot
 file between the two looks, this loader still finds the file at the target. In the opposite order it
 could miss the file at both places.
 
-The load's number is part of every file name, so no path is used twice. A file that a load has
-removed never comes back, and any loader may delete it again at any time. In each directory, a load
-first deletes the files that it removes, and then moves its own files into place. So a reader that
-lists directories never sees a row twice, but between the two steps this reader misses rows.
+The load's number is part of the name of every file of rows, so no path is used twice. A file that a
+load has removed never comes back, and any loader may delete it again at any time. In each
+directory, a load first deletes the files that it removes, and then moves its own files into place.
+So a reader that lists directories never sees a row twice, but between the two steps this reader
+misses rows.
+
+The file `_SUCCESS`, which marks an hour as complete, has the same path each time. A load that
+changes rows of the hour deletes it first. A loader that was stopped for long in the middle of
+`finish` may delete the file that a later load has put there; then the hour is marked again by a
+later run. It cannot put an old file there, because the move has one source, which is gone then.
 """
 
 from __future__ import annotations
@@ -164,21 +170,28 @@ def finish(manifest: Manifest) -> Steps[None]:
     """Finishes every move of a committed load. Any loader may do this, at any time.
 
     The file with the columns comes before the rows, so that no reader of the directory meets a
-    column that the file does not have. If its source is gone, another loader has moved it.
+    column that the file does not have. A file that marks an hour as complete is deleted before the
+    first row of the hour moves, and comes back after the last one. If the source of such a file is
+    gone, another loader has moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
     removed, waiting = _by_folder(manifest.removed), moves(manifest)
-    for folder in sorted(removed):
-        for path in removed[folder]:
+    changed = {os.path.dirname(path): path for path in (yield from _unmarked(manifest))}
+    for folder in sorted({*removed, *changed}):
+        if folder in changed:
+            yield Delete(changed[folder])
+        for path in removed.get(folder, ()):
             yield Delete(path)
-        yield Sync((folder,))  # after a power failure, no removed file may lie beside new ones
+        yield Sync((folder,))  # after a power failure, no deleted file may lie beside new ones
         for move in waiting:
             if os.path.dirname(move.target) == folder:
                 yield from _finish_move(manifest, move)
     for move in waiting:
-        if os.path.dirname(move.target) not in removed:
+        if os.path.dirname(move.target) not in {*removed, *changed}:
             yield from _finish_move(manifest, move)
+    for each in manifest.success:
+        yield Replace(each.staged, each.path)
 
 
 def moves(manifest: Manifest) -> list[Move]:
@@ -260,6 +273,17 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
                     f"found {target} there and {source} in {move.source}"
                 )
     raise StateRefused(f"{move.source} could not be moved to {move.target}")
+
+
+def _unmarked(manifest: Manifest) -> Steps[list[str]]:
+    """The files that mark hours as complete, and that must be deleted first. A file that this load
+    itself has put into place stays."""
+    paths = {*manifest.reopened, *(layout.success(manifest.topic, x) for x in manifest.hours())}
+    for each in manifest.success:
+        left: int | None = yield Length(each.staged)
+        if left is None:
+            paths.discard(each.path)
+    return sorted(paths)
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ audit/recount/listing.py and faults.py also rely on the names of files of rows.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
 <topic>/dt=2026-01-31/hour=07/rows-<load>-<number>.parquet   rows of several such files, rewritten
+<topic>/dt=2026-01-31/hour=07/_SUCCESS               marks the hour as complete
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
@@ -84,6 +85,22 @@ def hour_of(path: str) -> str:
     """The hour of a file of rows, as `2026-01-31T07`; empty if the path has no hour."""
     found = _HOUR.search(path)
     return f"{found[1]}T{found[2]}" if found else ""
+
+
+def hour_number(text: str) -> int:
+    """The hours since the epoch of an hour like `2026-01-31T07`."""
+    return int(datetime.fromisoformat(f"{text}:00+00:00").timestamp()) // 3600
+
+
+def hour_text(hour: int) -> str:
+    """An hour in UTC as `2026-01-31T07`; `hour` counts the hours since the epoch."""
+    return f"{datetime.fromtimestamp(hour * 3600, tz=UTC):%Y-%m-%dT%H}"
+
+
+def success(topic: str, hour: str) -> str:
+    """Path of the file that marks an hour, such as `2026-01-31T07`, as complete. Hadoop's jobs look
+    for this name."""
+    return f"{topic}/{hour_folder(hour_number(hour))}/_SUCCESS"
 
 
 def is_day_folder(name: str) -> bool:

@@ -18,6 +18,9 @@
       "schemas": [{"subject": "hdfs-logs-value", "version": 2, "id": 9}, ... version 3 ...],
       "removed": ["dc1.hdfs-logs/dt=.../hour=.../part-3-0-700.parquet"],
       "columns": {"path": "dc1.hdfs-logs/_common_metadata", "staged": "..."},
+      "success": [{"path": "dc1.hdfs-logs/dt=.../hour=07/_SUCCESS", "staged": "..."}],
+      "reopened": ["dc1.hdfs-logs/dt=.../hour=05/_SUCCESS"],
+      "unmarked": ["2026-01-31T05", "2026-01-31T08"],
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
       "audit_positions": {"dc1._skidway_audit/0/topic id in 32 hex": 17},
@@ -37,6 +40,10 @@
   later manifest removes (loader/state/live.py).
 - `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
   output has the same file already.
+- `success` names the files that mark hours as complete (loader/complete_hours). `reopened` names
+  those that this load deletes although it changes no row of their hours. Where a load does change
+  rows of an hour, it deletes the hour's file anyway, before it moves a row. `unmarked` lists the
+  hours that have rows, but no such file, after this load; at most the newest UNMARKED_MAX hours.
 - `side` lists the files of each table after this load, oldest first: a snapshot of the table, and
   the changes that later loads made. If several rows have the same key, the last row is valid
   (loader/state/tables.py).
@@ -63,6 +70,7 @@ from skidway.kafka.source import Source
 from skidway.loader.state import layout
 
 FORMAT: Final = 1
+UNMARKED_MAX: Final = 5_000
 ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buckets"
 
 
@@ -129,9 +137,9 @@ class SchemaChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnsFile:
-    """The file with the columns of the newest schema: where it was written, and which file it
-    replaces."""
+class Replacement:
+    """A file that may replace an older file of the same path: its path, and where it was
+    written."""
 
     path: str
     staged: str
@@ -159,9 +167,12 @@ class Manifest:
     side: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit_positions: Mapping[str, int] = field(default_factory=dict)
     audit: Mapping[str, Any] = field(default_factory=dict)
-    columns: ColumnsFile | None = None
+    columns: Replacement | None = None
     removed: tuple[str, ...] = ()
     schemas: tuple[SchemaChoice, ...] = ()
+    success: tuple[Replacement, ...] = ()
+    reopened: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -181,6 +192,11 @@ class Manifest:
     def rows(self) -> int:
         """Rows that this load added. A load that rewrites files adds none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
+
+    def hours(self) -> set[str]:
+        """The hours, as `2026-01-31T07`, in whose directories this load changes files of rows."""
+        added = (file.path for file in self.files if file.kind == ROWS)
+        return {layout.hour_of(path) for path in (*added, *self.removed)} - {""}
 
     def rejects(self) -> int:
         """Records that this load wrote into files of rejects."""
@@ -213,9 +229,12 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         "files": tuple(DataFile(**each) for each in content["files"]),
         "schema": SchemaChoice(**schema) if schema else None,
         "schemas": tuple(SchemaChoice(**each) for each in content.get("schemas", ())),
-        "columns": ColumnsFile(**columns) if columns else None,
+        "columns": Replacement(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
         "removed": tuple(content.get("removed", ())),
+        "success": tuple(Replacement(**each) for each in content.get("success", ())),
+        "reopened": tuple(content.get("reopened", ())),
+        "unmarked": tuple(content.get("unmarked", ())),
         "side": {table: tuple(paths) for table, paths in content["side"].items()},
     }
     return Manifest(**{**content, **changed})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 from collections import deque
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,14 +20,16 @@ import pytest
 
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
-from skidway.loader.state import commit, layout, operations
-from skidway.loader.state.live import live
-from skidway.loader.state.manifest import ROWS, ColumnsFile, DataFile, Manifest, PartitionRange
+from skidway.loader.state import commit, layout, operations, success_files
+from skidway.loader.state.live import LiveFile, live
+from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange, Replacement
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 
 TOPIC = "t"
-ROWS_OF = f"{TOPIC}/part-"
+HOUR = "1970-01-01T00"
+SUCCESS = layout.success(TOPIC, HOUR)
+ROWS_OF = f"{TOPIC}/{layout.hour_folder(0)}/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
 
 pytestmark = pytest.mark.model
@@ -62,9 +64,27 @@ def rewriting(uuid: str) -> Generator[Any, Any, None]:
     found = yield from live(newest)
     if len(found) < 2:
         return
-    rows = sorted(tuple(row) for each in found.values() for row in rows_of_path(each.file))
+    kept = yield from success_files.marked(TOPIC, [HOUR])
+    rows, end = _rows_of(found), newest.partitions[0].end
+    success = kept.get(HOUR)
+    yield from _load(newest, uuid, PartitionRange(0, end, end), [rows], tuple(found), success)
+
+
+def marking(uuid: str) -> Generator[Any, Any, None]:
+    """One run that marks the hour as complete; the file that marks it has the hour's rows. If the
+    hour is marked already, takes the mark away."""
+    newest = yield from commit.begin(TOPIC)
+    if newest is None:
+        return
+    found = yield from live(newest)
+    kept = yield from success_files.marked(TOPIC, [HOUR])
+    success = None if kept else json.dumps(_rows_of(found)).encode()
     end = newest.partitions[0].end
-    yield from _load(newest, uuid, PartitionRange(0, end, end), [rows], tuple(found))
+    yield from _load(newest, uuid, PartitionRange(0, end, end), [], (), success, bool(kept))
+
+
+def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
+    return sorted(tuple(row) for each in found.values() for row in rows_of_path(each.file))
 
 
 def _load(
@@ -73,16 +93,20 @@ def _load(
     taken: PartitionRange,
     rows: Sequence[Sequence[tuple[int, ...]]],
     removed: tuple[str, ...] = (),
+    success: bytes | None = None,
+    reopened: bool = False,
 ) -> Generator[Any, Any, None]:
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
-        path = f"{TOPIC}/part-{number}-{index}-{json.dumps(content)}"
+        path = f"{ROWS_OF}{number}-{index}-{json.dumps(content)}"
         length = len(json.dumps(content))
         files.append(DataFile(ROWS, path, f"{staging}/{index}", length, len(content), 0, 0))
-    columns = ColumnsFile(layout.columns(TOPIC), f"{staging}/columns")
+    columns = Replacement(layout.columns(TOPIC), f"{staging}/columns")
     staged = ((file.staged, content_of(file).encode()) for file in files)
-    yield Put((*staged, (columns.staged, b"%d" % number)))
+    mark = Replacement(SUCCESS, f"{staging}/success")
+    marked = [] if success is None else [(mark.staged, success)]
+    yield Put((*staged, (columns.staged, b"%d" % number), *marked))
     yield from commit.commit(
         Manifest(
             number=number,
@@ -101,6 +125,8 @@ def _load(
             schema=None,
             columns=columns,
             removed=removed,
+            success=(mark,) if marked else (),
+            reopened=(SUCCESS,) if reopened else (),
         )
     )
 
@@ -145,12 +171,15 @@ class Search:
         unclear: int = 0,
         local: bool = False,
         rewrites: Collection[int] = (),
+        marks: Collection[int] = (),
     ) -> None:
         """offsets: the number of offsets to load. sessions: the number of runs of all loaders
-        together. rewrites: which of these runs, counted from 1, rewrite files instead of loading.
+        together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
+        hour instead of loading.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
+        self._marks = {f"{number:032x}" for number in marks}
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
@@ -253,6 +282,8 @@ class Search:
             steps = session(loader.uuid, self._offsets)
             if loader.uuid in self._rewrites:
                 steps = rewriting(loader.uuid)
+            elif loader.uuid in self._marks:
+                steps = marking(loader.uuid)
             try:
                 operation = next(steps)
                 for answer in self._answers[loader.history]:
@@ -285,11 +316,16 @@ def check(world: World) -> str:
         if path.startswith(ROWS_OF)
         for row in json.loads(data)
     ]
-    newest = max((int(path.split("-")[1]) for path in files if path.startswith(ROWS_OF)), default=0)
+    numbers = (
+        path.removeprefix(ROWS_OF).split("-")[0] for path in files if path.startswith(ROWS_OF)
+    )
+    newest = max(map(int, numbers), default=0)
     if int(files.get(layout.columns(TOPIC), b"0")) < newest:
         return "who lists directories sees rows whose columns are not there"
     if len(visible) != len(set(visible)):
         return "who lists directories sees a row twice"
+    if SUCCESS in files and sorted(json.loads(files[SUCCESS])) != sorted(map(list, visible)):
+        return "an hour is marked as complete while other rows are visible than those it had"
     files_of = {file.path: file for each in manifests for file in each.files}
     rows = [tuple(row) for file in files_of.values() for row in rows_of_path(file)]
     if not set(visible) <= set(rows):
@@ -368,6 +404,23 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     killed anywhere, a reader of the manifests finds every row once at any time. A reader of the
     directories never finds a row twice, and after the next start it finds every row."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
+
+
+@promise("5 success file")
+@KINDS
+def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
+    """While the file `_SUCCESS` is there, who lists directories sees exactly the rows that the hour
+    had when it was marked: also while a load adds rows to the hour, and if one of the two runs is
+    killed anywhere."""
+    assert Search(offsets=2, sessions=2, local=local, marks=[2]).run() > 500
+    assert Search(offsets=1, sessions=2, crashes=1, local=local, marks=[2]).run() > 500
+
+
+@pytest.mark.slow
+def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
+    """The same holds if one more run rewrites the files or takes the mark away."""
+    for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
+        assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 
 
 @pytest.mark.slow

@@ -23,11 +23,11 @@ from skidway.loader.state.manifest import (
     REJECTS,
     ROWS,
     BatchMark,
-    ColumnsFile,
     DataFile,
     Gap,
     Manifest,
     PartitionRange,
+    Replacement,
     SchemaChoice,
 )
 from skidway.loader.store import Store
@@ -220,6 +220,6 @@ WHOLE = Manifest(
     schema=SchemaChoice("logs-value", 2, 12), schema_ids={12: 8},
     side={"marks": ("m1", "m2"), "names": (), "buckets": ("b",)},
     audit_positions={"_skidway_audit/0": 4}, audit={"last": 9, "deltas": []},
-    columns=ColumnsFile("c", "d"),
+    columns=Replacement("c", "d"),
 )  # fmt: skip
 """A manifest in which every field has a value."""

@@ -71,6 +71,8 @@ class MemoryLoading:
         """Newer versions that were deleted."""
         self.deleted = 0
         """How many versions the subject had when it was deleted for good and made again."""
+        self.collector: Any = None
+        """Answers about hours, in the place of the audit's collector."""
         self.announce()
 
     def announce(self) -> None:
@@ -175,7 +177,7 @@ class MemoryLoading:
             self.store,
             spark,
         )
-        return Parts(*given, self.clock, Feed(), "c", [AUDIT])
+        return Parts(*given, self.clock, Feed(), "c", [AUDIT], self.collector)
 
     def _topic(self, until: int | None) -> SourceTopic:
         log = self.cluster.log(DATA)

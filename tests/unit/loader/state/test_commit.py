@@ -14,10 +14,10 @@ from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.commit import Move, Settle, settle
 from skidway.loader.state.manifest import (
     ROWS,
-    ColumnsFile,
     DataFile,
     Manifest,
     PartitionRange,
+    Replacement,
 )
 from skidway.loader.state.operations import Rename, Replace
 from support.memory_store import MemoryStore
@@ -120,7 +120,7 @@ def test_the_columns_come_before_the_rows() -> None:
     store = MemoryStore()
     store.put(layout.columns(TOPIC), b"old")
     mine = staged(store, manifest())
-    mine = replace(mine, columns=ColumnsFile(layout.columns(TOPIC), f"{mine.staging}/columns"))
+    mine = replace(mine, columns=Replacement(layout.columns(TOPIC), f"{mine.staging}/columns"))
     store.put(f"{mine.staging}/columns", b"new")
     moved = [
         each for each in performed(commit.commit(mine), store) if isinstance(each, Replace | Rename)

@@ -1,0 +1,36 @@
+"""The content of `_SUCCESS`: JSON that says what the hour had when it was marked.
+
+    {"topic": "dc1.app", "hour": "2026-01-31T07", "rows": 1200, "judged_ms": ms since the epoch by
+     the collector's clock, "accepted": [buckets that are complete because a person accepted their
+     findings, as `skidway audit complete --json` lists them]}
+
+Jobs need only the file's existence.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from skidway.loader.complete_hours.collector import Answer
+
+
+def content(topic: str, hour: str, rows: int, answer: Answer) -> bytes:
+    """The file's bytes. rows: the rows of the hour's files. answer: why the hour is complete."""
+    said = {
+        "topic": topic,
+        "hour": hour,
+        "rows": rows,
+        "judged_ms": answer.judged_ms,
+        "accepted": answer.accepted,
+    }
+    return json.dumps(said, indent=1).encode() + b"\n"
+
+
+def judged_ms(data: bytes) -> int:
+    """When the collector judged the hour; 0 if the file is not one of ours."""
+    try:
+        said: Any = json.loads(data)
+        return int(said["judged_ms"])
+    except (ValueError, KeyError, TypeError):
+        return 0

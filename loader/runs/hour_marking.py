@@ -1,0 +1,174 @@
+"""Marks the complete hours of one topic with `_SUCCESS`, after a run has loaded the topic.
+
+Before an hour is marked, its small files are put together, in the same load. So who waits for
+`_SUCCESS` finds few files, and they stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.loader.audit_topic import delta
+from skidway.loader.complete_hours import choice, success_file
+from skidway.loader.complete_hours.collector import Answer, Collector
+from skidway.loader.rewriting.groups import Group, to_compact
+from skidway.loader.runs.attempt import LostRace
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
+from skidway.loader.spark.runner import Progress
+from skidway.loader.state import layout, operations, success_files
+from skidway.loader.state.live import LiveFile, live
+from skidway.loader.state.manifest import Manifest
+
+PATIENCE_S: Final = 5.0
+"""How long a run waits until the collector has heard the output's newest message."""
+
+PAUSE_S: Final = 0.5
+
+_log = log.get(__name__)
+
+
+@dataclass(slots=True)
+class Marked:
+    """What became of the hours. newest: the newest manifest. marked, reopened: the hours that got
+    or lost their mark. problems: why files of hours could not be put together."""
+
+    newest: Manifest
+    loads: list[int] = field(default_factory=list)
+    marked: list[str] = field(default_factory=list)
+    reopened: list[str] = field(default_factory=list)
+    problems: list[SkidwayError] = field(default_factory=list)
+
+    def add(self, manifest: Manifest) -> None:
+        """Adds what one load did."""
+        self.newest = manifest
+        self.loads.append(manifest.number)
+        self.marked += [layout.hour_of(each.path) for each in manifest.success]
+        self.reopened += [layout.hour_of(path) for path in manifest.reopened]
+
+
+class HourMarking:
+    """Marks the hours of one topic, once."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        collector: Collector,
+        newest: Manifest,
+        progress: Progress,
+        pause: Callable[[float], object],
+    ) -> None:
+        self._parts, self._collector = parts, collector
+        self._progress, self._pause = progress, pause
+        self._done = Marked(newest)
+        self._now_ms = parts.clock.time_ms()
+
+    def run(self) -> Marked:
+        """Asks the collector, and commits what follows. Raises Unreachable if the collector does
+        not answer."""
+        newest = self._done.newest
+        looked = choice.over(self._now_ms, choice.LOOKED_HOURS)
+        until = layout.hour_text(layout.hour_number(looked[-1]) + 1)
+        judged = self._collector.judged(newest.source, looked[0], until)
+        reopened = self._reopened(judged)
+        complete = self._complete(self._asked(judged))
+        try:
+            if complete or reopened:
+                self._commit(complete, reopened)
+        except LostRace as lost:
+            _log.info("race_lost", topic=newest.topic, reason=str(lost))
+        return self._done
+
+    def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
+        found = self._marks(choice.incomplete(judged))
+        times = {hour: success_file.judged_ms(data) for hour, data in found.items()}
+        return list(choice.reopened(judged, times))
+
+    def _asked(self, judged: Mapping[str, Answer]) -> list[str]:
+        recent = choice.over(self._now_ms, choice.RECENT_HOURS)
+        missing = set(recent) - self._marks(recent).keys()
+        return choice.asked(self._done.newest.unmarked, missing, judged, self._now_ms)
+
+    def _marks(self, hours: Iterable[str]) -> dict[str, bytes]:
+        return operations.run(
+            success_files.marked(self._done.newest.topic, hours), self._parts.store
+        )
+
+    def _complete(self, hours: Iterable[str]) -> dict[str, Answer]:
+        """The hours that are complete with all rows of this output."""
+        newest, found = self._done.newest, {}
+        wanted = delta.last_key(newest)
+        until = time.monotonic() + PATIENCE_S
+        for hour in hours:
+            answer = self._collector.complete(newest.source, hour, newest.producer)
+            while answer.heard != wanted and time.monotonic() < until:
+                self._pause(PAUSE_S)
+                answer = self._collector.complete(newest.source, hour, newest.producer)
+            if answer.heard != wanted:
+                _log.info("collector_behind", topic=newest.topic, heard=answer.heard, last=wanted)
+                return {}
+            if answer.is_complete:
+                found[hour] = answer
+        return found
+
+    def _commit(self, complete: Mapping[str, Answer], reopened: list[str]) -> None:
+        files = operations.run(live(self._done.newest), self._parts.store)
+        groups = self._groups(files, complete)
+        rows = _rows(files)
+        left = sorted(complete)
+        while left or reopened:
+            chosen = self._fitting(left, groups)
+            success = {
+                hour: success_file.content(
+                    self._done.newest.topic, hour, rows[hour], complete[hour]
+                )
+                for hour in chosen
+            }
+            rewrite = Rewrite(
+                [group for hour in chosen for group in groups.get(hour, ())],
+                files,
+                self._parts.settings.compression,
+                success=success,
+                reopened=reopened,
+            )
+            parts = self._parts
+            attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self._done.newest)
+            manifest, kept = attempt.run(rewrite, self._progress)
+            self._done.problems += kept
+            if manifest is not None:
+                self._done.add(manifest)
+            left, reopened = left[len(chosen) :], []
+
+    def _groups(
+        self, files: Mapping[str, LiveFile], hours: Iterable[str]
+    ) -> dict[str, list[Group]]:
+        """The files that become one file, by hour."""
+        chosen = set(hours)
+        own = [each for path, each in files.items() if layout.hour_of(path) in chosen]
+        groups: dict[str, list[Group]] = {}
+        for group in to_compact(own, self._parts.settings.compact_target_bytes):
+            groups.setdefault(layout.hour_of(group.files[0].file.path), []).append(group)
+        return groups
+
+    def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
+        """The first hours whose files one load puts together; at least one hour."""
+        rows, most = 0, self._parts.settings.max_offsets_per_load
+        for count, hour in enumerate(hours):
+            rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)
+            if count and rows > most:
+                return hours[:count]
+        return hours
+
+
+def _rows(files: Mapping[str, LiveFile]) -> Counter[str]:
+    """The rows of each hour."""
+    rows: Counter[str] = Counter()
+    for path, each in files.items():
+        rows[layout.hour_of(path)] += each.file.rows
+    return rows

@@ -1,0 +1,83 @@
+"""The loader understands what the audit's collector really answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from skidway.audit.collector.judge import BLOCK_MS
+from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.topic.messages import Heartbeat, Message, Tier, encode
+from skidway.errors import SkidwayError, Unreachable
+from skidway.loader.complete_hours.collector import Answer, Collector
+from skidway.loader.complete_hours.success_file import content, judged_ms
+from support.audit_senders import AGENT, BROKER, LOGS
+from support.dashboard import ask
+from support.one_bucket import HDFS, POLICY, SIZE, count, delta, good, seal
+from support.ports import free_port
+from support.promises import promise
+
+NOW = 3 * BLOCK_MS
+FIRST, SECOND, THIRD = "1970-01-01T00", "1970-01-01T01", "1970-01-01T02"
+HEARD: list[Message] = [*good(), seal(AGENT, 3, NOW - 1, 1), Heartbeat(BROKER, 1, NOW - 1)]
+
+
+def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
+    """A collector that has heard these messages."""
+    ledger = ledger_of(map(encode, messages))
+
+    def get(url: str, query: Mapping[str, str]) -> Any:
+        path = f"{urlsplit(url).path}?{urlencode(query)}"
+        status, _, body = ask(ledger, path, policy, now_ms=NOW)
+        assert status == 200, body
+        return json.loads(body)
+
+    return Collector("http://audit:8088/", get)
+
+
+@promise("5 success file")
+def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
+    """The answer is yes if the audit says yes for the whole hour, and compares with the tier hdfs.
+    It says up to which message of the output the audit has heard."""
+    assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
+    late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
+    assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
+    assert collector(HEARD).complete(LOGS, SECOND, "/other") == Answer(True, NOW, (0, 0))
+    assert not collector(HEARD).complete(LOGS, THIRD, HDFS.producer).is_complete, "too young"
+    without = Policy(
+        tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=POLICY.lateness_ms, silence_ms=100_000
+    )
+    assert not collector(HEARD, without).complete(LOGS, FIRST, HDFS.producer).is_complete
+
+
+def test_the_last_judgements_come_by_hour() -> None:
+    """The last judgement of each hour with counts comes with its time."""
+    late = [*HEARD, delta(AGENT, 4, count(1, bucket=BLOCK_MS))]
+    assert collector(late).judged(LOGS, FIRST, THIRD) == {
+        FIRST: Answer(True, NOW), SECOND: Answer(False, NOW)
+    }  # fmt: skip
+
+
+def test_what_is_no_collector_is_named() -> None:
+    """An address where nobody listens is unreachable; an answer that is none of a collector gives a
+    sentence with the address."""
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(Unreachable, match="collector does not answer"):
+        Collector(url).judged(LOGS, FIRST, THIRD)
+    for answer in ({}, [], {"hours": [{}]}):
+        with pytest.raises(SkidwayError, match=r"http://x/hours.json is no collector"):
+            Collector("http://x", lambda *_, said=answer: said).judged(LOGS, FIRST, THIRD)
+
+
+def test_the_file_says_when_its_hour_was_judged() -> None:
+    """The file has the time of the judgement; a file that is not ours counts as older than any
+    judgement."""
+    data = content("logs", FIRST, 5, Answer(True, NOW, (1, 1), [{"bucket": 1}]))
+    assert json.loads(data)["accepted"] == [{"bucket": 1}]
+    assert judged_ms(data) == NOW
+    assert judged_ms(b"") == judged_ms(b"{}") == judged_ms(b"[1]") == 0

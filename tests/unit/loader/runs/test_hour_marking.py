@@ -1,0 +1,234 @@
+"""A run marks the hours that the audit calls complete, and takes marks away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from skidway.errors import Unreachable
+from skidway.kafka.source import Source
+from skidway.loader.complete_hours.collector import Answer
+from skidway.loader.state import layout
+from support.loading import START_MS, TOPIC
+from support.memory_loading import MemoryLoading
+from support.promises import promise
+
+HOUR = layout.hour_text(START_MS // layout.HOUR_MS)
+SUCCESS = layout.success(TOPIC, HOUR)
+
+
+@dataclass
+class Audit:
+    """Answers as the audit's collector does. complete: the hours that are complete. heard: if None,
+    the collector has heard every message of the output. judgements: the last ones."""
+
+    loading: MemoryLoading
+    complete_hours: set[str] = field(default_factory=set)
+    heard: tuple[int, int] | None = None
+    judgements: dict[str, Answer] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def judged(self, _source: Source, _since: str, _until: str) -> dict[str, Answer]:
+        return self.judgements
+
+    def complete(self, _source: Source, hour: str, _output: str) -> Answer:
+        self.asked.append(hour)
+        deltas = [(each.sender.epoch, each.number) for each in self.loading.deltas()]
+        return Answer(hour in self.complete_hours, 1000, self.heard or max(deltas))
+
+
+@pytest.fixture
+def loading() -> Iterator[MemoryLoading]:
+    """Three loads into one hour that is over, and a collector that calls no hour complete."""
+    made = MemoryLoading()
+    made.clock.set_time_ms(START_MS + 2 * layout.HOUR_MS)
+    made.collector = Audit(made)
+    for _ in range(3):
+        made.write(20)
+        made.run()
+    with patch("skidway.loader.runs.hour_marking.PATIENCE_S", 0.0):
+        yield made
+
+
+def marked(loading: MemoryLoading) -> Any:
+    data = loading.store.read(SUCCESS)
+    return None if data is None else json.loads(data)
+
+
+def parquets(loading: MemoryLoading) -> list[str]:
+    return [each.path for each in loading.store.files(TOPIC) if each.path.endswith(".parquet")]
+
+
+@promise("5 success file")
+def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoading) -> None:
+    """As long as the audit does not call an hour complete, it has no mark. Then one load puts its
+    small files together and marks it; later runs change nothing."""
+    loading.run()
+    assert marked(loading) is None
+    assert loading.manifest(3).unmarked == (HOUR,)
+    loading.collector.complete_hours = {HOUR}
+    outcome = loading.run()
+    assert outcome.loads == [4]
+    assert outcome.rows == 0
+    assert marked(loading) == {
+        "topic": TOPIC, "hour": HOUR, "rows": 60, "judged_ms": 1000, "accepted": []
+    }  # fmt: skip
+    assert len(parquets(loading)) == 1
+    assert len(loading.rows()) == 60
+    assert loading.manifest(4).unmarked == ()
+    loading.collector.asked.clear()
+    assert loading.run().loads == []
+    assert HOUR not in loading.collector.asked
+    assert marked(loading) is not None, "the next start keeps the mark"
+
+
+@promise("5 success file")
+def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
+    loading: MemoryLoading,
+) -> None:
+    """If the collector has not heard the newest message of the output, or has heard a message that
+    is not in the newest manifest, its answer is about other rows, and no hour is marked."""
+    loading.collector.complete_hours = {HOUR}
+    epoch = loading.manifest(3).epoch
+    for heard in ((epoch, 2), (epoch, 4), (epoch + 1, 3), (0, 0)):
+        loading.collector.heard = heard
+        assert loading.run().loads == []
+        assert marked(loading) is None
+    loading.collector.heard = (epoch, 3)
+    assert loading.run().loads == [4]
+
+
+@promise("5 success file")
+def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> None:
+    """A load that adds rows to a marked hour takes the mark away; with the audit's next yes the
+    hour is marked again, with all rows."""
+    loading.collector.complete_hours = {HOUR}
+    loading.run()
+    loading.collector.complete_hours = set()
+    loading.write(5)
+    loading.run()
+    assert marked(loading) is None
+    assert loading.manifest(5).unmarked == (HOUR,)
+    loading.collector.complete_hours = {HOUR}
+    loading.run()
+    assert marked(loading)["rows"] == 65
+
+
+@promise("5 success file")
+def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
+    """If the collector finds a marked hour incomplete later, the mark goes before any row comes. A
+    judgement from before the mark takes nothing away."""
+    loading.collector.complete_hours = {HOUR}
+    loading.run()
+    loading.collector.complete_hours = set()
+    loading.collector.judgements = {HOUR: Answer(False, 1000)}
+    assert loading.run().loads == []
+    assert marked(loading) is not None
+    loading.collector.judgements = {HOUR: Answer(False, 1001)}
+    assert loading.run().loads == [5]
+    assert marked(loading) is None
+    assert loading.manifest(5).unmarked == (HOUR,)
+    assert loading.run().loads == []
+
+
+@promise("5 success file")
+def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) -> None:
+    """Compacting changes no row, so the hour has the same mark afterwards."""
+    loading.collector.complete_hours = {HOUR}
+    with patch("skidway.loader.runs.hour_marking.to_compact", lambda *_: []):
+        loading.run()
+    before = marked(loading)
+    assert len(parquets(loading)) == 3
+    assert loading.compact().loads == [5]
+    assert len(parquets(loading)) == 1
+    assert marked(loading) == before
+    loading.run()
+    assert marked(loading) == before
+
+
+def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None:
+    """An hour without rows gets a mark, too, if it was over lately: who waits for it must not wait
+    for ever. Hours before that get none."""
+    hours = [layout.hour_text(START_MS // layout.HOUR_MS - back) for back in (1, 100)]
+    loading.collector.complete_hours = set(hours)
+    loading.run()
+    found = [loading.store.read(layout.success(TOPIC, hour)) is not None for hour in hours]
+    assert found == [True, False]
+    assert loading.run().loads == []
+
+
+def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None:
+    """A run notices that a recent hour has lost its mark, and marks it again."""
+    loading.collector.complete_hours = {HOUR}
+    loading.run()
+    loading.store.delete(SUCCESS)
+    loading.run()
+    assert marked(loading)["rows"] == 60
+
+
+def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading) -> None:
+    """If files of the hour cannot be put together, because one has other bytes, the run names the
+    file and does not mark the hour."""
+    loading.collector.complete_hours = {HOUR}
+    path = parquets(loading)[0]
+    loading.store.put(path, b"x" * (loading.store.length(path) or 0))
+    outcome = loading.run()
+    assert "other bytes" in str(outcome.problems[0])
+    assert marked(loading) is None
+
+
+def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
+    """One load puts together at most as many rows as a load may have, but a run goes on until all
+    complete hours are marked."""
+    empty = layout.hour_text(START_MS // layout.HOUR_MS + 1)
+    loading.collector.complete_hours = {HOUR, empty}
+    assert loading.run(max_offsets_per_load=30).loads == [4, 5]
+    assert marked(loading)["rows"] == 60
+    assert loading.store.read(layout.success(TOPIC, empty)) is not None
+
+
+def test_who_loses_a_race_marks_in_the_next_run(loading: MemoryLoading) -> None:
+    """If another loader commits meanwhile, the hour is not marked by what the audit said before."""
+    loading.collector.complete_hours = {HOUR}
+    first = [True]
+
+    def other() -> None:
+        if first:
+            first.clear()
+            loading.write(5)
+            loading.collector, kept = None, loading.collector
+            loading.run()
+            loading.collector = kept
+
+    assert loading.run_beside(other).loads == []
+    assert marked(loading) is None
+    loading.run()
+    assert marked(loading)["rows"] == 65
+
+
+def test_a_collector_that_is_away_is_a_problem_of_the_run(loading: MemoryLoading) -> None:
+    """The rows are loaded all the same, and the run says that the collector did not answer."""
+
+    def judged(*_: object) -> dict[str, Answer]:
+        raise Unreachable("the audit's collector does not answer")
+
+    loading.collector.judged = judged
+    loading.write(5)
+    outcome = loading.run()
+    assert outcome.rows == 5
+    assert [str(each) for each in outcome.problems] == ["the audit's collector does not answer"]
+
+
+def test_old_manifests_have_no_marks(loading: MemoryLoading) -> None:
+    """A manifest without the fields of marks is read as one without marks."""
+    manifest = loading.manifest(3)
+    content = json.loads(manifest.to_json())
+    for name in ("success", "reopened", "unmarked"):
+        del content[name]
+    read = type(manifest).from_json(json.dumps(content).encode(), "x")
+    assert read == replace(manifest, unmarked=())
