@@ -1,13 +1,18 @@
-"""A job that asks `skidway audit complete` before it reads the rows of a topic."""
+"""Jobs that wait until a topic is complete: they ask `skidway audit complete`, or they look for the
+file `_SUCCESS` of an hour."""
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skidway.demo.site import DATACENTER
+from support.pipeline import LOAD_WITHIN_S
 from support.promises import promise
 from support.trials import Stage, Stories, Story, Told, Trial
 
@@ -15,7 +20,7 @@ pytestmark = pytest.mark.e2e
 STORIES = Stories()
 
 
-@promise("6 complete before a time")
+@promise("6 complete before a time", "5 success file")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_job_asks(stage: Stage, story: Story) -> None:
     """Each story (a function of this module that asks before and after a load) keeps its promise,
@@ -45,3 +50,49 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
     after = asked(trial, until, "60s")
     assert after["ok"], after["sentences"]
     assert sum(each["records"] for each in after["topics"]) == trial.rows().num_rows == 200
+
+
+@STORIES.add(
+    parser={"type": "regex", "pattern": r"(?P<time>\S+) (?P<line>.*)"},
+    timestamp={"fields": ["time"], "format": "rfc3339"},
+)
+def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
+    """A load that knows the collector marks an hour once the audit calls it complete. Late rows of
+    the hour take the mark away, whichever loader brings them; the audit's next yes brings it
+    back."""
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    name = f"{DATACENTER}.{trial.topic}/dt={hour:%Y-%m-%d}/hour={hour:%H}/_SUCCESS"
+    success = Path(trial.pipeline.site.output, name)
+    write(trial, hour, 200)
+    yield
+    assert not success.exists()
+    assert marked(trial, hour, success)["rows"] == trial.rows().num_rows == 200
+    write(trial, hour, 50)
+    yield
+    assert not success.exists()
+    assert trial.rows().num_rows == 250
+    assert marked(trial, hour, success)["rows"] == trial.rows().num_rows == 250
+    trial.expect_exactly()
+
+
+def write(trial: Trial, hour: datetime, count: int) -> None:
+    """Writes lines with times in an hour, and waits until the agent has delivered them."""
+    known = len(trial.oracle.lines)
+    times = (hour + timedelta(seconds=at) for at in range(count))
+    lines = [f"{at:%Y-%m-%dT%H:%M:%SZ} line {known + n}" for n, at in enumerate(times)]
+    trial.oracle.append("app.log", lines)
+    trial.oracle.lines[known:] = [line.partition(" ")[2] for line in lines]
+    trial.settle()
+
+
+def marked(trial: Trial, hour: datetime, success: Path) -> Any:
+    """What the mark says after a load with the collector, when the audit calls the hour
+    complete."""
+    times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
+    answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
+    assert answer["ok"], answer["sentences"]
+    assert not success.exists(), "nobody has marked it yet"
+    url = trial.pipeline.site.url("dashboard")
+    loader = trial.loader("--set", f"collector.url={url}").start()
+    assert loader.wait(LOAD_WITHIN_S) == 0, loader.output()
+    return json.loads(success.read_text())

@@ -164,11 +164,11 @@ class Trial:
         self.settings.update(settings)
         self._stage.configure()
 
-    def loader(self) -> Program:
+    def loader(self, *options: str) -> Program:
         """Waits until the mirror has all records of this story's topics. Returns a program, not yet
         started, that loads only these topics."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
-        return self.pipeline.loader(self.topics, *self._stage.load_options)
+        return self.pipeline.loader(self.topics, *self._stage.load_options, *options)
 
     # --- after a load -----------------------------------------------------------------------------
 
