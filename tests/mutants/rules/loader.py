@@ -22,10 +22,10 @@ MUTANTS = (
     Mutant(
         "new files come into place before the old ones are gone",
         "loader/state/commit.py",
-        "    for folder in sorted(removed):\n",
+        "    for folder in sorted({*removed, *changed}):\n",
         """    for move in waiting:
         yield from _finish_move(manifest, move)
-    for folder in sorted(removed):
+    for folder in sorted({*removed, *changed}):
 """,
         ("tests/model/test_loader_commit.py::test_files_are_rewritten_beside_a_load",),
     ),
@@ -1220,5 +1220,100 @@ MUTANTS = (
         "            is_in &= batch.timestamps >= self._since\n",
         "            pass\n",
         ("tests/unit/loader/datasource/test_batch_reader.py::test_time_bounds_are_exact",),
+    ),
+    Mutant(
+        "rows move into an hour that is still marked as complete",
+        "loader/state/commit.py",
+        "        if folder in changed:\n",
+        "        if False:\n",
+        (
+            "tests/model/test_loader_commit.py::test_an_hour_is_marked_beside_a_load",
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_rows_of_a_marked_hour_take_its_mark_first",
+        ),
+    ),
+    Mutant(
+        "the next start takes the mark away that a load has just set",
+        "loader/state/commit.py",
+        "            paths.discard(each.path)\n",
+        "            pass\n",
+        (
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_an_hour_is_marked_when_the_audit_calls_it_complete",
+        ),
+    ),
+    Mutant(
+        "an hour is marked before its rows have moved",
+        "loader/state/commit.py",
+        "    removed, waiting = _by_folder(manifest.removed), moves(manifest)\n",
+        "    for each in manifest.success:\n"
+        "        yield Replace(each.staged, each.path)\n"
+        "    removed, waiting = _by_folder(manifest.removed), moves(manifest)\n",
+        (
+            "tests/model/test_loader_commit.py::"
+            "test_an_hour_is_marked_beside_a_load_and_a_rewriting",
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_an_hour_is_marked_when_the_audit_calls_it_complete",
+        ),
+    ),
+    Mutant(
+        "an hour is marked by an answer that does not cover all rows",
+        "loader/runs/hour_marking.py",
+        "            if answer.heard != wanted:\n",
+        "            if False:\n",
+        (
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows",
+        ),
+    ),
+    Mutant(
+        "an hour is marked by a verdict that does not compare rows",
+        "loader/complete_hours/collector.py",
+        '        found["ok"] and all(HDFS in each["tiers"] for each in topics),\n',
+        '        found["ok"],\n',
+        (
+            "tests/unit/loader/complete_hours/test_collector.py::"
+            "test_an_hour_is_complete_if_the_audit_says_so_of_its_rows",
+        ),
+    ),
+    Mutant(
+        "an older judgement takes a mark away",
+        "loader/complete_hours/choice.py",
+        "        if hour in marks and not answer.is_complete and answer.judged_ms > marks[hour]:\n",
+        "        if hour in marks and not answer.is_complete:\n",
+        (
+            "tests/unit/loader/complete_hours/test_choice.py::"
+            "test_a_mark_goes_only_by_a_later_judgement",
+        ),
+    ),
+    Mutant(
+        "an hour that is compacted loses its mark",
+        "loader/runs/topic_rewrite.py",
+        "        return kept | new\n",
+        "        return new\n",
+        (
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_a_marked_hour_that_is_compacted_keeps_its_mark",
+        ),
+    ),
+    Mutant(
+        "an hour with a damaged file is marked",
+        "loader/runs/topic_rewrite.py",
+        "        unfit = {_hour(each) for each in results if each.made is None}\n",
+        "        unfit = set[str]()\n",
+        (
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_a_damaged_file_keeps_its_hour_from_being_marked",
+        ),
+    ),
+    Mutant(
+        "the collector's answer has not the output's newest message",
+        "audit/collector/hours.py",
+        "    newest = max(known, key=lambda key: key.epoch)\n",
+        "    newest = min(known, key=lambda key: key.epoch)\n",
+        (
+            "tests/unit/audit/collector/test_hours.py::"
+            "test_the_answer_says_up_to_which_message_an_output_was_heard",
+        ),
     ),
 )

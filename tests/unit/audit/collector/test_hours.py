@@ -60,6 +60,8 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
         assert found["output"] == {"name": HDFS.producer, "epoch": 1, "last": last}
+    again = [*later, delta(replace(HDFS, epoch=2), 1)]
+    assert got(again, "/complete.json", output=HDFS.producer)[1]["output"]["epoch"] == 2
     assert got(heard(), "/complete.json", output="/other")[1]["output"] is None
 
 
