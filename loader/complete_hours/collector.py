@@ -15,7 +15,8 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.source import Source
 from skidway.loader.state import layout
 
-TIMEOUT_S: Final = 30.0
+CONNECT_S: Final = 5.0
+READ_S: Final = 30.0
 HDFS: Final = "hdfs"
 
 T = TypeVar("T")
@@ -33,13 +34,18 @@ class Answer:
 
 
 class Collector:
-    """One collector. get: fetches a URL with its query, and returns the JSON document."""
+    """One collector, as long as it answers: after a question without an answer, the other questions
+    are not sent, because a run must not wait again for each topic.
+
+    get: fetches a URL with its query, and returns the JSON document.
+    """
 
     def __init__(
         self, url: str, get: Callable[[str, Mapping[str, str]], Any] | None = None
     ) -> None:
         self._url = url.rstrip("/")
         self._get = get or _fetched
+        self._away: Unreachable | None = None
 
     def judged(self, source: Source, since: str, until: str) -> dict[str, Answer]:
         """The last judgement of each hour in which anything was counted, from one hour to another.
@@ -63,8 +69,13 @@ class Collector:
     ) -> T:
         times = {"since": f"{since}:00:00Z", "until": f"{until}:00:00Z"}
         url = f"{self._url}/{path}"
+        if self._away is not None:
+            raise self._away
         try:
             return read(self._get(url, {"topic": with_id(source), **times, **more}))
+        except Unreachable as error:
+            self._away = error
+            raise
         except (LookupError, TypeError, ValueError) as error:
             raise SkidwayError(f"{url} is no collector of this version: {error!r}") from error
 
@@ -91,8 +102,8 @@ def _answer(found: Any) -> Answer:
 
 def _fetched(url: str, query: Mapping[str, str]) -> Any:
     try:
-        with urllib3.PoolManager(retries=2, timeout=TIMEOUT_S) as pool:
-            answer = pool.request("GET", url, fields=query)
+        with urllib3.PoolManager(timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S)) as pool:
+            answer = pool.request("GET", url, fields=query, retries=False)
     except HTTPError as error:
         raise Unreachable(f"the audit's collector does not answer: {error}") from error
     if answer.status == 503:

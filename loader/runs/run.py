@@ -84,9 +84,9 @@ def load_all(
     begun = [run for run in runs if _do(run.begin, run.outcome)]
     parts.feed.positions.update(_lowest(run.newest for run in begun))
     parts.read_on()
-    for run in begun:
-        if _do(run.load, run.outcome):
-            _do(run.mark, run.outcome)
+    loaded = [run for run in begun if _do(run.load, run.outcome)]
+    for run in loaded:  # after all loads, because no load waits for the collector
+        _do(run.mark, run.outcome)
     return [run.outcome for run in runs]
 
 

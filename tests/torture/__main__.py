@@ -147,10 +147,12 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
           f" {truth.declared:,} lines missing or double, and declared")  # fmt: skip
     print(f"{site.replaced:,} files were replaced by rewritten ones")
     print(f"{truth.buckets:,} buckets, {truth.complete:,} complete: {truth.proven:,} lines proven")
+    print(f"{truth.marked:,} hours of topics have _SUCCESS")
     for name, found in (
         ("lost", truth.lost), ("doubled", truth.doubled), ("invented", truth.invented),
         ("torn, or not where it belongs", truth.torn), ("missing without a word", truth.missing),
         ("false complete", sorted(truth.false_complete)),
+        ("false _SUCCESS", sorted(truth.false_marks)),
     ):  # fmt: skip
         print(f"{name}: {len(found)}", *found[:SHOWN])
     for name, why in (

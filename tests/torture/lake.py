@@ -100,6 +100,13 @@ class Lake:
         """The numbers of the lines in files that were deleted for good."""
         return {number for numbers in self._gone.values() for number in numbers}
 
+    def marked(self, topic: str) -> set[int]:
+        """The hours that `_SUCCESS` marks as complete in the current output, by their starts in
+        ms."""
+        found = (self.output / topic).glob("dt=*/hour=*/_SUCCESS")
+        hours = (layout.hour_of(str(path.relative_to(self.output))) for path in found)
+        return {layout.hour_number(hour) * layout.HOUR_MS for hour in hours}
+
     def replaced(self, topic: str) -> int:
         """The number of the topic's files that rewritten files replaced."""
         return sum(map(len, chain(*map(_removed, self._folders(layout.state(topic))))))

@@ -76,7 +76,8 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
         session = {"zookeeper.session.timeout.ms": SESSION_MS}
         change(site, name, {"advertised.listeners": advertised} | session)
     change(site, "count-offline", {"topics": [r"dc[12]\..*"]})
-    change(site, "loader", {"topics": [r"dc[12]\..*"], "metrics.listener": None})
+    loads = {"topics": [r"dc[12]\..*"], "metrics.listener": None}
+    change(site, "loader", loads | {"collector.url": site.url("dashboard")})
 
 
 def logs(site: Site, host: str) -> Path:

@@ -263,6 +263,7 @@ class TortureSite:
             self._report(),
             self._recount(),
             self._lake.gone,
+            {(topic, hour) for topic in all_topics() for hour in self._lake.marked(topic)},
         )
         return compared(lines, arrived, TIMING.bucket_ms)
 

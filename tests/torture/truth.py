@@ -15,6 +15,7 @@ Bucket = tuple[str, int]
 """(the topic under the mirror's name and without `.rejected`, the start of the bucket in ms)."""
 
 
+HOUR_MS = 3_600_000
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
@@ -38,6 +39,8 @@ class Truth:
     - torn, invented: rows or rejects that match no line.
     - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
       still waits for them.
+    - marked: the number of hours that the output marks as complete; false_marks: those of them that
+      lack a line or have one twice.
     - declared: the number of all other lines that are missing or came twice.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
@@ -63,6 +66,8 @@ class Truth:
     invented: list[int] = field(default_factory=list)
     declared: int = 0
     false_complete: set[Bucket] = field(default_factory=set)
+    marked: int = 0
+    false_marks: set[Bucket] = field(default_factory=set)
     beside: dict[Bucket, str] = field(default_factory=dict)
     false_alarms: dict[Bucket, str] = field(default_factory=dict)
     unhealed: dict[Bucket, str] = field(default_factory=dict)
@@ -80,7 +85,8 @@ class Truth:
         """Whether no line was lost or doubled silently. False if too few lines were proven, because
         then the run proves nothing."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
-        return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
+        false = self.false_complete or self.false_marks
+        return not (wrong or false) and self.proven >= PROVEN_LEAST * self.lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class Arrived:
     verdicts: the buckets of the audit's report.
     recounted: the buckets whose rows differ from the counts, according to a recount.
     gone: the numbers of the lines in deleted files of the output.
+    marked: the topics and the starts of the hours that the output marks as complete.
     """
 
     rows: Mapping[str, Sequence[Row]]
@@ -100,6 +107,7 @@ class Arrived:
     verdicts: Sequence[Mapping[str, Any]]
     recounted: Set[Bucket] = frozenset()
     gone: Set[int] = frozenset()
+    marked: Set[Bucket] = frozenset()
 
 
 def compared(lines: Iterable[Line], arrived: Arrived, bucket_ms: int) -> Truth:
@@ -112,7 +120,7 @@ def compared(lines: Iterable[Line], arrived: Arrived, bucket_ms: int) -> Truth:
     )
     rejects = Counter((topic, number) for topic, of in arrived.rejects.items() for number in of)
     found.lines, found.rows, found.rejects = len(by_number), rows.total(), rejects.total()
-    found.buckets = len(words.gravest)
+    found.buckets, found.marked = len(words.gravest), len(arrived.marked)
     found.complete = sum(1 for word, _ in words.gravest.values() if word == "complete")
     found.torn = sorted(x.number for of in arrived.rows.values() for x in of if not x.is_whole)
     wrong: set[Bucket] = set()
@@ -127,6 +135,9 @@ def compared(lines: Iterable[Line], arrived: Arrived, bucket_ms: int) -> Truth:
                 found.torn.append(line.number)
             continue
         wrong.add(bucket)
+        hour = line.topic, line.time_ms - line.time_ms % HOUR_MS
+        if line.fits and hour in arrived.marked and line.number not in arrived.gone:
+            found.false_marks.add(hour)
         if not count and line.number in arrived.gone and bucket in arrived.recounted:
             found.declared += 1
         elif word == "complete":

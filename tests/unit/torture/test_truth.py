@@ -52,6 +52,20 @@ def test_each_line_once_and_complete_is_good() -> None:
     assert (found.unhealed, found.false_alarms, found.beside) == ({}, {}, {})
 
 
+def test_a_marked_hour_must_have_each_line_once() -> None:
+    """An hour with `_SUCCESS` that lacks a line, or has a line twice, is a false mark, whatever the
+    audit says of the bucket now. A line in a deleted file of rows is none, since the recount names
+    the file."""
+    for rows in ([1, 2], [1, 1, 2, 3]):
+        found = _found(rows, _bucket("lost"), marked={(APP, 0)})
+        assert (found.marked, found.false_marks) == (1, {(APP, 0)})
+        assert not found.is_good
+    assert not _found([1, 2, 3], _bucket("complete"), marked={(APP, 0)}).false_marks
+    gone = {"gone": {3}, "recounted": {(APP, 5_000)}}
+    assert not _found([1, 2], _bucket("complete"), marked={(APP, 0)}, **gone).false_marks
+    assert not _found([1, 2], _bucket("lost"), marked={(APP, 3_600_000)}).false_marks
+
+
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
     """A missing or doubled line makes a complete verdict false, and a missing line counts as lost
     even if the report does not list its bucket."""

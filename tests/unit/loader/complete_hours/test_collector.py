@@ -74,6 +74,22 @@ def test_what_is_no_collector_is_named() -> None:
             Collector("http://x", lambda *_, said=answer: said).judged(LOGS, FIRST, THIRD)
 
 
+def test_a_collector_that_does_not_answer_is_asked_once() -> None:
+    """After a question without an answer, a run asks nothing more: each question could take as long
+    as the first."""
+    asked = []
+
+    def get(url: str, _query: Mapping[str, str]) -> Any:
+        asked.append(url)
+        raise Unreachable("the audit's collector does not answer")
+
+    away = Collector("http://audit:8088", get)
+    for _ in range(3):
+        with pytest.raises(Unreachable, match="does not answer"):
+            away.judged(LOGS, FIRST, THIRD)
+    assert len(asked) == 1
+
+
 def test_the_file_says_when_its_hour_was_judged() -> None:
     """The file has the time of the judgement; a file that is not ours counts as older than any
     judgement."""
