@@ -22,6 +22,7 @@ from skidway.audit.collector.judge import BLOCK_MS
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.judgement.standing import Standing
 from skidway.audit.reports import completeness_report, report
 from skidway.audit.reports.completeness_question import answered, question
@@ -62,7 +63,7 @@ class Hours:
         said = completeness_report.document(answer.found, asked, policy, 0.0)
         del said["seconds_waited"]
         output = request.query_params.get("output")
-        heard = None if output is None else _heard(answer.evidence, output)
+        heard = None if output is None else _heard(answer.evidence, policy, output)
         return {**said, "judged_ms": now_ms, "output": heard}
 
     def judged(self, request: Request) -> dict[str, Any]:
@@ -114,10 +115,18 @@ def _is_good(found: Standing) -> bool:
     return not found.overdue and not found.warned and all(x.is_complete for x in found.topics)
 
 
-def _heard(evidence: Evidence, output: str) -> dict[str, Any] | None:
-    """Epoch and number of the newest message of an output that the ledger has."""
+def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
+    """Epoch and number of the newest message of an output that the ledger has, and whether the
+    output is retired. A verdict says nothing about the rows of a retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None
     newest = max(known, key=lambda key: key.epoch)
-    return {"name": output, "epoch": newest.epoch, "last": evidence.senders[newest].last}
+    numbers = evidence.senders[newest]
+    retired = retired_by(policy.retired_places, evidence.retirements)
+    return {
+        "name": output,
+        "epoch": newest.epoch,
+        "last": numbers.last,
+        "retired": retired.holds(Tier.HDFS, output, numbers.cluster),
+    }

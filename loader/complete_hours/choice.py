@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from skidway.loader.complete_hours.collector import Answer
@@ -16,8 +16,9 @@ for a load that runs once a day."""
 LOOKED_HOURS: Final = 168
 """How many of the newest hours lose their mark if the collector finds them incomplete: a week."""
 
-ASKED_MAX: Final = 48
-"""One run asks about at most this many hours."""
+DRAWN_MAX: Final = 10
+"""Besides the recent hours, one run asks about at most this many hours that are not marked, and
+looks whether as many marked hours still have their file. It draws them."""
 
 
 def over(now_ms: int, count: int) -> list[str]:
@@ -26,31 +27,35 @@ def over(now_ms: int, count: int) -> list[str]:
     return [layout.hour_text(hour) for hour in range(now - count, now)]
 
 
+def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
+    """The hours of which a run looks whether they are marked: the recent ones, and some of those
+    that the collector has found complete."""
+    recent = over(now_ms, RECENT_HOURS)
+    complete = sorted(hour for hour, answer in judged.items() if answer.is_complete)
+    return sorted({*recent, *_drawn(complete, now_ms)})
+
+
 def asked(
-    unmarked: Iterable[str], recent: Iterable[str], judged: Mapping[str, Answer], now_ms: int
+    unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
-    """The hours to ask about, oldest first. unmarked: hours with rows that are not marked. recent:
-    other hours that are not marked. judged: the collector's last judgements.
+    """The hours to ask about, oldest first. unmarked: hours with rows that are not marked. missing:
+    hours without a mark among those that were looked at. judged: the collector's last judgements.
 
-    If there are more than ASKED_MAX, each run draws some of them. So hours that stay incomplete do
-    not hold back the others.
+    Of older hours with rows, each run draws a few. So hours that stay incomplete do not hold back
+    the others.
     """
-    ended = layout.hour_text(now_ms // layout.HOUR_MS)
     known = {hour for hour, answer in judged.items() if not answer.is_complete}
-    found = sorted(hour for hour in {*unmarked, *recent} - known if hour < ended)
-    if len(found) <= ASKED_MAX:
-        return found
-    return sorted(random.Random(now_ms).sample(found, ASKED_MAX))  # noqa: S311 - no secret
+    recent = over(now_ms, RECENT_HOURS)
+    found = {hour for hour in {*unmarked, *missing} - known if hour <= recent[-1]}
+    older = sorted(hour for hour in found - {*missing} if hour < recent[0])
+    return sorted((found - {*older}) | {*_drawn(older, now_ms)})
 
 
-def reopened(judged: Mapping[str, Answer], marks: Mapping[str, int]) -> Iterator[str]:
-    """The marked hours that are not complete any more. marks: for each marked hour, when the
-    collector judged it to be complete."""
-    for hour, answer in judged.items():
-        if hour in marks and not answer.is_complete and answer.judged_ms > marks[hour]:
-            yield hour
-
-
-def incomplete(judged: Mapping[str, Answer]) -> Collection[str]:
+def incomplete(judged: Mapping[str, Answer]) -> list[str]:
     """The hours that the collector's last judgement found incomplete."""
     return [hour for hour, answer in judged.items() if not answer.is_complete]
+
+
+def _drawn(hours: Sequence[str], now_ms: int) -> list[str]:
+    chance = random.Random(now_ms)  # noqa: S311 - no secret
+    return chance.sample(hours, min(len(hours), DRAWN_MAX))

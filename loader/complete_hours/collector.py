@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, Final, TypeVar
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports.topic_names import with_id
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.source import Source
@@ -17,25 +19,35 @@ from skidway.loader.state import layout
 
 CONNECT_S: Final = 5.0
 READ_S: Final = 30.0
+BUDGET_S: Final = 60.0
+"""How long a run waits for the collector's answers in all."""
+
+ANSWER_BYTES_MAX: Final = 64 << 20
 HDFS: Final = "hdfs"
+LOST: Final = Status.LOST.word
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The collector's answer about one hour. heard: epoch and number of the output's newest message
-    that the answer takes into account. accepted: the buckets whose findings a person accepted."""
+    """The collector's answer about one hour.
+
+    heard: epoch and number of the output's newest message that the answer takes into account.
+    lacks: whether a bucket of the hour lacks records somewhere, or has a declared loss, and nothing
+    raises doubts about the whole topic. accepted: the buckets whose findings a person accepted.
+    """
 
     is_complete: bool
     judged_ms: int
     heard: tuple[int, int] = (0, 0)
+    lacks: bool = False
     accepted: list[Any] = field(default_factory=list)
 
 
 class Collector:
-    """One collector, as long as it answers: after a question without an answer, the other questions
-    are not sent, because a run must not wait again for each topic.
+    """One collector, for one run. After a question without an answer, and after BUDGET_S in all, no
+    more questions are sent, because a run must not wait again for each topic.
 
     get: fetches a URL with its query, and returns the JSON document.
     """
@@ -46,6 +58,7 @@ class Collector:
         self._url = url.rstrip("/")
         self._get = get or _fetched
         self._away: Unreachable | None = None
+        self._spent_s = 0.0
 
     def judged(self, source: Source, since: str, until: str) -> dict[str, Answer]:
         """The last judgement of each hour in which anything was counted, from one hour to another.
@@ -71,43 +84,66 @@ class Collector:
         url = f"{self._url}/{path}"
         if self._away is not None:
             raise self._away
+        begun = time.monotonic()
         try:
             return read(self._get(url, {"topic": with_id(source), **times, **more}))
         except Unreachable as error:
             self._away = error
             raise
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise SkidwayError(f"{url} is no collector of this version: {error!r}") from error
+        finally:
+            self._spent_s += time.monotonic() - begun
+            if self._spent_s > BUDGET_S and self._away is None:
+                self._away = Unreachable(
+                    f"the audit's collector took {self._spent_s:.0f} s to answer; the next run asks"
+                    " about the other hours"
+                )
 
 
 def _judgements(found: Any) -> dict[str, Answer]:
     return {
-        layout.hour_text(each["hour_ms"] // layout.HOUR_MS): Answer(
-            each["complete"], each["judged_ms"]
+        layout.hour_text(_number(each["hour_ms"]) // layout.HOUR_MS): Answer(
+            each["complete"] is True, _number(each["judged_ms"])
         )
         for each in found["hours"]
     }
 
 
 def _answer(found: Any) -> Answer:
-    heard, topics = found["output"] or {"epoch": 0, "last": 0}, found["topics"]
+    output, topics = found["output"], found["topics"]
+    heard = (0, 0) if output is None else (_number(output["epoch"]), _number(output["last"]))
+    # Without the tier hdfs, or if the output is retired, the verdict says nothing about the rows.
+    is_about_rows = output is not None and output["retired"] is False
+    is_about_rows &= bool(topics) and all(HDFS in each["tiers"] for each in topics)
+    words = [hour["verdict"] for each in topics for hour in each["hours_short"]]
+    has_doubts = any(each["reasons"] for each in topics)
     return Answer(
-        # Without the tier hdfs, the verdict would say nothing about rows.
-        found["ok"] and all(HDFS in each["tiers"] for each in topics),
-        found["judged_ms"],
-        (heard["epoch"], heard["last"]),
+        found["ok"] is True and is_about_rows,
+        _number(found["judged_ms"]),
+        heard,
+        not has_doubts and (any(each["lacking"] for each in topics) or LOST in words),
         [bucket for each in topics for bucket in each["accepted"]],
     )
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no number")
+    return value
 
 
 def _fetched(url: str, query: Mapping[str, str]) -> Any:
     try:
         with urllib3.PoolManager(timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S)) as pool:
-            answer = pool.request("GET", url, fields=query, retries=False)
+            answer = pool.request("GET", url, fields=query, retries=False, preload_content=False)
+            data = answer.read(ANSWER_BYTES_MAX + 1)
     except HTTPError as error:
         raise Unreachable(f"the audit's collector does not answer: {error}") from error
     if answer.status == 503:
-        raise Unreachable(f"the audit's collector is not ready: {answer.data[:500]!r}")
+        raise Unreachable(f"the audit's collector is not ready: {data[:500]!r}")
     if answer.status != 200:
-        raise SkidwayError(f"{url} answered with {answer.status}: {answer.data[:500]!r}")
-    return json.loads(answer.data)
+        raise SkidwayError(f"{url} answered with {answer.status}: {data[:500]!r}")
+    if len(data) > ANSWER_BYTES_MAX:
+        raise SkidwayError(f"{url} answered with more than {ANSWER_BYTES_MAX >> 20} MiB")
+    return json.loads(data)

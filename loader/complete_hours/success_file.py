@@ -10,7 +10,6 @@ Jobs need only the file's existence.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from skidway.loader.complete_hours.collector import Answer
 
@@ -25,12 +24,3 @@ def content(topic: str, hour: str, rows: int, answer: Answer) -> bytes:
         "accepted": answer.accepted,
     }
     return json.dumps(said, indent=1).encode() + b"\n"
-
-
-def judged_ms(data: bytes) -> int:
-    """When the collector judged the hour; 0 if the file is not one of ours."""
-    try:
-        said: Any = json.loads(data)
-        return int(said["judged_ms"])
-    except (ValueError, KeyError, TypeError):
-        return 0

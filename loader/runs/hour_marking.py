@@ -6,6 +6,7 @@ Before an hour is marked, its small files are put together, in the same load. So
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -73,35 +74,36 @@ class HourMarking:
         """Asks the collector, and commits what follows. Raises Unreachable if the collector does
         not answer."""
         newest = self._done.newest
-        looked = choice.over(self._now_ms, choice.LOOKED_HOURS)
-        until = layout.hour_text(layout.hour_number(looked[-1]) + 1)
-        judged = self._collector.judged(newest.source, looked[0], until)
-        reopened = self._reopened(judged)
-        complete = self._complete(self._asked(judged))
+        week = choice.over(self._now_ms, choice.LOOKED_HOURS)
+        until = layout.hour_text(layout.hour_number(week[-1]) + 1)
+        judged = self._collector.judged(newest.source, week[0], until)
+        looked = choice.looked(judged, self._now_ms)
+        missing = set(looked) - self._marks(looked).keys()
+        asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
+        complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
-            if complete or reopened:
-                self._commit(complete, reopened)
+            if reopened := self._reopened(judged):
+                self._commit({}, reopened)
+            if complete:
+                self._commit(complete, [])
         except LostRace as lost:
             _log.info("race_lost", topic=newest.topic, reason=str(lost))
         return self._done
 
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
-        found = self._marks(choice.incomplete(judged))
-        times = {hour: success_file.judged_ms(data) for hour, data in found.items()}
-        return list(choice.reopened(judged, times))
-
-    def _asked(self, judged: Mapping[str, Answer]) -> list[str]:
-        recent = choice.over(self._now_ms, choice.RECENT_HOURS)
-        missing = set(recent) - self._marks(recent).keys()
-        return choice.asked(self._done.newest.unmarked, missing, judged, self._now_ms)
+        """The marked hours that lack records now. The last judgement may be old, or may only mean
+        that the audit itself still reads, so the collector is asked again."""
+        answers = self._answers(sorted(self._marks(choice.incomplete(judged))))
+        return [x for x, y in answers.items() if not y.is_complete and y.lacks]
 
     def _marks(self, hours: Iterable[str]) -> dict[str, bytes]:
         return operations.run(
             success_files.marked(self._done.newest.topic, hours), self._parts.store
         )
 
-    def _complete(self, hours: Iterable[str]) -> dict[str, Answer]:
-        """The hours that are complete with all rows of this output."""
+    def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
+        """Answers that take all rows of this output into account; none if the collector has not
+        heard of all of them."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
@@ -113,12 +115,11 @@ class HourMarking:
             if answer.heard != wanted:
                 _log.info("collector_behind", topic=newest.topic, heard=answer.heard, last=wanted)
                 return {}
-            if answer.is_complete:
-                found[hour] = answer
+            found[hour] = answer
         return found
 
     def _commit(self, complete: Mapping[str, Answer], reopened: list[str]) -> None:
-        files = operations.run(live(self._done.newest), self._parts.store)
+        files = self._files(complete)
         groups = self._groups(files, complete)
         rows = _rows(files)
         left = sorted(complete)
@@ -144,6 +145,15 @@ class HourMarking:
             if manifest is not None:
                 self._done.add(manifest)
             left, reopened = left[len(chosen) :], []
+
+    def _files(self, hours: Iterable[str]) -> Mapping[str, LiveFile]:
+        """The files of the output; none if these hours have no files. (Finding the files means to
+        read all manifests.)"""
+        newest, store = self._done.newest, self._parts.store
+        folders = (os.path.dirname(layout.success(newest.topic, hour)) for hour in hours)
+        if any(name.endswith(".parquet") for x in folders for name in store.names(x)):
+            return operations.run(live(newest), store)
+        return {}
 
     def _groups(
         self, files: Mapping[str, LiveFile], hours: Iterable[str]

@@ -81,6 +81,7 @@ class ManifestDraft:
             unmarked=success_files.unmarked(
                 newest.unmarked if newest else (),
                 (layout.hour_of(each.path) for each in written if each.kind == ROWS),
+                head.time_ms,
             ),
         )
 

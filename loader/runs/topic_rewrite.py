@@ -117,7 +117,9 @@ class TopicRewrite:
             columns=columns,
             success=success_files.stage(self._store, load, success),
             reopened=tuple(layout.success(load.topic, hour) for hour in rewrite.reopened),
-            unmarked=success_files.unmarked(newest.unmarked, rewrite.reopened, success),
+            unmarked=success_files.unmarked(
+                newest.unmarked, rewrite.reopened, self._clock.time_ms(), success
+            ),
         )
 
 

@@ -33,8 +33,9 @@ misses rows.
 
 The file `_SUCCESS`, which marks an hour as complete, has the same path each time. A load that
 changes rows of the hour deletes it first. A loader that was stopped for long in the middle of
-`finish` may delete the file that a later load has put there; then the hour is marked again by a
-later run. It cannot put an old file there, because the move has one source, which is gone then.
+`finish` may delete the file that a later load has put there; later runs notice that, and mark the
+hour again, if the hour is one of the last week. It cannot put an old file there, because the move
+has one source, which is gone then.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from typing import Final
 
 from skidway.errors import StateRefused
 from skidway.loader.state import layout
-from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.manifest import ROWS, Manifest
 from skidway.loader.state.operations import (
     Create,
     Created,
@@ -276,14 +277,21 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
 
 
 def _unmarked(manifest: Manifest) -> Steps[list[str]]:
-    """The files that mark hours as complete, and that must be deleted first. A file that this load
-    itself has put into place stays."""
-    paths = {*manifest.reopened, *(layout.success(manifest.topic, x) for x in manifest.hours())}
-    for each in manifest.success:
-        left: int | None = yield Length(each.staged)
-        if left is None:
-            paths.discard(each.path)
-    return sorted(paths)
+    """The files that mark hours as complete, and that must be deleted first. If nothing is left to
+    do in an hour's directory, the file there belongs to a later load, or to this one."""
+    left = {each.path: each.staged for each in manifest.success}
+    paths = {*manifest.reopened} - left.keys()
+    unfinished: set[str] = set()
+    rows = ((each.path, each.staged) for each in manifest.files if each.kind == ROWS)
+    for path, wait in [*left.items(), *rows]:
+        hour = layout.hour_of(path)
+        if hour and hour not in unfinished and (yield Length(wait)) is not None:
+            unfinished.add(hour)
+    for path in manifest.removed:
+        hour = layout.hour_of(path)
+        if hour and hour not in unfinished and (yield Length(path)) is not None:
+            unfinished.add(hour)
+    return sorted(paths | {layout.success(manifest.topic, hour) for hour in unfinished})
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -70,7 +70,7 @@ from skidway.kafka.source import Source
 from skidway.loader.state import layout
 
 FORMAT: Final = 1
-UNMARKED_MAX: Final = 5_000
+UNMARKED_MAX: Final = 500
 ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buckets"
 
 
@@ -192,11 +192,6 @@ class Manifest:
     def rows(self) -> int:
         """Rows that this load added. A load that rewrites files adds none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
-
-    def hours(self) -> set[str]:
-        """The hours, as `2026-01-31T07`, in whose directories this load changes files of rows."""
-        added = (file.path for file in self.files if file.kind == ROWS)
-        return {layout.hour_of(path) for path in (*added, *self.removed)} - {""}
 
     def rejects(self) -> int:
         """Records that this load wrote into files of rejects."""

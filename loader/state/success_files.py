@@ -7,12 +7,16 @@ deletes the hour's file before it moves the first file, and puts the same file b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import UNMARKED_MAX, Replacement
 from skidway.loader.state.operations import Read, Steps
 from skidway.loader.store import Store
+
+AHEAD_HOURS: Final = 2
+"""Agents send no event time more than an hour ahead."""
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
@@ -39,8 +43,11 @@ def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Re
 
 
 def unmarked(
-    before: Iterable[str], hours: Iterable[str], now_marked: Iterable[str] = ()
+    before: Iterable[str], hours: Iterable[str], now_ms: int, now_marked: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """The hours that have rows but no file after a load: those before it, and the hours that the
-    load changes, except those that it marks. At most the newest UNMARKED_MAX hours."""
-    return tuple(sorted({*before, *hours} - set(now_marked))[-UNMARKED_MAX:])
+    load changes, except those that it marks. At most the newest UNMARKED_MAX hours. Hours far ahead
+    of the time of the load are left out, because wrong event times must not push out others."""
+    last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
+    found = {*before, *hours} - set(now_marked)
+    return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

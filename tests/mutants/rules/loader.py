@@ -1235,8 +1235,8 @@ MUTANTS = (
     Mutant(
         "the next start takes the mark away that a load has just set",
         "loader/state/commit.py",
-        "            paths.discard(each.path)\n",
-        "            pass\n",
+        "        if hour and hour not in unfinished and (yield Length(wait)) is not None:\n",
+        "        if hour:\n",
         (
             "tests/unit/loader/runs/test_hour_marking.py::"
             "test_an_hour_is_marked_when_the_audit_calls_it_complete",
@@ -1269,21 +1269,31 @@ MUTANTS = (
     Mutant(
         "an hour is marked by a verdict that does not compare rows",
         "loader/complete_hours/collector.py",
-        '        found["ok"] and all(HDFS in each["tiers"] for each in topics),\n',
-        '        found["ok"],\n',
+        '    is_about_rows &= bool(topics) and all(HDFS in each["tiers"] for each in topics)\n',
+        "    is_about_rows &= bool(topics)\n",
         (
             "tests/unit/loader/complete_hours/test_collector.py::"
             "test_an_hour_is_complete_if_the_audit_says_so_of_its_rows",
         ),
     ),
     Mutant(
-        "an older judgement takes a mark away",
-        "loader/complete_hours/choice.py",
-        "        if hour in marks and not answer.is_complete and answer.judged_ms > marks[hour]:\n",
-        "        if hour in marks and not answer.is_complete:\n",
+        "a doubt about the whole topic takes marks away",
+        "loader/runs/hour_marking.py",
+        "        return [x for x, y in answers.items() if not y.is_complete and y.lacks]\n",
+        "        return [x for x, y in answers.items() if not y.is_complete]\n",
         (
-            "tests/unit/loader/complete_hours/test_choice.py::"
-            "test_a_mark_goes_only_by_a_later_judgement",
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_a_mark_goes_when_the_audit_takes_its_word_back",
+        ),
+    ),
+    Mutant(
+        "a retired output marks hours by the rows of others",
+        "loader/complete_hours/collector.py",
+        '    is_about_rows = output is not None and output["retired"] is False\n',
+        "    is_about_rows = True\n",
+        (
+            "tests/unit/loader/complete_hours/test_collector.py::"
+            "test_an_hour_is_complete_if_the_audit_says_so_of_its_rows",
         ),
     ),
     Mutant(

@@ -12,6 +12,7 @@ import pytest
 
 from skidway.audit.collector.judge import BLOCK_MS
 from skidway.audit.evidence.ledger import ledger_of
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.reports import report
 from skidway.audit.topic.messages import Heartbeat, Message, encode
 from support.audit_senders import AGENT, BROKER, LOGS
@@ -29,11 +30,13 @@ def heard() -> list[Message]:
     return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
 
 
-def got(messages: Iterable[Message], path: str, **query: object) -> tuple[int, Any]:
+def got(
+    messages: Iterable[Message], path: str, policy: Policy = POLICY, **query: object
+) -> tuple[int, Any]:
     times = {"since": report.time_text(0), "until": report.time_text(BLOCK_MS)}
     asked = urlencode({"topic": NAME, **times, **query})
     ledger = ledger_of(map(encode, messages))
-    status, _, body = ask(ledger, f"{path}?{asked}", POLICY, now_ms=NOW)
+    status, _, body = ask(ledger, f"{path}?{asked}", policy, now_ms=NOW)
     return status, json.loads(body) if status == 200 else body
 
 
@@ -59,10 +62,14 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
-        assert found["output"] == {"name": HDFS.producer, "epoch": 1, "last": last}
+        assert found["output"] == {
+            "name": HDFS.producer, "epoch": 1, "last": last, "retired": False
+        }  # fmt: skip
     again = [*later, delta(replace(HDFS, epoch=2), 1)]
     assert got(again, "/complete.json", output=HDFS.producer)[1]["output"]["epoch"] == 2
     assert got(heard(), "/complete.json", output="/other")[1]["output"] is None
+    retired = replace(POLICY, retired_places=(f"hdfs {HDFS.producer}",))
+    assert got(heard(), "/complete.json", retired, output=HDFS.producer)[1]["output"]["retired"]
 
 
 def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:

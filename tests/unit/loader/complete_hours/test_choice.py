@@ -22,30 +22,38 @@ def test_the_hours_that_are_over_end_with_the_last_one() -> None:
 
 
 def test_it_asks_about_hours_that_are_over_and_not_known_to_be_incomplete() -> None:
-    """Hours with rows and recent hours without rows are asked about, each once. An hour that is not
-    over, or that the collector has found incomplete, is not asked about."""
+    """Hours with rows and hours whose mark is missing are asked about, each once. An hour that is
+    not over, or that the collector has found incomplete, is not asked about."""
     judged = {text(3): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(3), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
 
 
-def test_no_hour_waits_for_ever_behind_others() -> None:
-    """If there are too many hours for one run, every hour comes in some run, although the others
-    stay."""
+def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
+    """Every run asks about all recent hours. Of older hours, each run draws a few, and every one of
+    them comes in some run, although the others stay."""
     hours = {text(back) for back in range(1, 200)}
+    recent = set(choice.over(NOW, choice.RECENT_HOURS))
     seen: set[str] = set()
-    for run in range(100):
-        found = choice.asked(hours, (), {}, NOW + 60_000 * run)
-        assert len(found) == choice.ASKED_MAX
+    for run in range(200):
+        found = choice.asked(hours, (), {}, NOW + 1_000 * run)
+        assert recent <= set(found)
+        assert len(found) == choice.RECENT_HOURS + choice.DRAWN_MAX
         assert found == sorted(found)
         seen |= set(found)
     assert seen == hours
 
 
-def test_a_mark_goes_only_by_a_later_judgement() -> None:
-    """An hour loses its mark if the collector found it incomplete after it had found it complete;
-    an older judgement says nothing against the mark."""
-    judged = {text(4): BAD, text(3): BAD, text(2): GOOD, text(1): BAD}
-    marks = {text(4): 9, text(3): 10, text(2): 9}
-    assert list(choice.reopened(judged, marks)) == [text(4)]
-    assert choice.incomplete(judged) == [text(4), text(3), text(1)]
+def test_it_looks_at_recent_hours_and_at_some_that_are_complete() -> None:
+    """A run looks whether recent hours are marked, and draws some of the older complete hours, so
+    that a mark that was deleted is noticed at some time."""
+    judged = {text(back): GOOD if back % 2 else BAD for back in range(30, 160)}
+    seen: set[str] = set()
+    for run in range(100):
+        found = choice.looked(judged, NOW + 1_000 * run)
+        assert set(choice.over(NOW, choice.RECENT_HOURS)) <= set(found)
+        assert len(found) == choice.RECENT_HOURS + choice.DRAWN_MAX
+        seen |= set(found)
+    good = {hour for hour in judged if judged[hour] is GOOD}
+    assert seen == {*choice.over(NOW, choice.RECENT_HOURS), *good}
+    assert choice.incomplete(judged) == [hour for hour in judged if judged[hour] is BAD]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -12,13 +13,13 @@ import pytest
 from skidway.audit.collector.judge import BLOCK_MS
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement.policy import Policy
-from skidway.audit.topic.messages import Heartbeat, Message, Tier, encode
+from skidway.audit.topic.messages import Delta, Heartbeat, Message, Tier, encode
 from skidway.errors import SkidwayError, Unreachable
 from skidway.loader.complete_hours.collector import Answer, Collector
-from skidway.loader.complete_hours.success_file import content, judged_ms
+from skidway.loader.complete_hours.success_file import content
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.dashboard import ask
-from support.one_bucket import HDFS, POLICY, SIZE, count, delta, good, seal
+from support.one_bucket import HDFS, LOSS, POLICY, SIZE, START, count, delta, good, seal
 from support.ports import free_port
 from support.promises import promise
 
@@ -47,12 +48,27 @@ def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
-    assert collector(HEARD).complete(LOGS, SECOND, "/other") == Answer(True, NOW, (0, 0))
+    assert collector(HEARD).complete(LOGS, SECOND, "/other") == Answer(False, NOW)
     assert not collector(HEARD).complete(LOGS, THIRD, HDFS.producer).is_complete, "too young"
     without = Policy(
         tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=POLICY.lateness_ms, silence_ms=100_000
     )
     assert not collector(HEARD, without).complete(LOGS, FIRST, HDFS.producer).is_complete
+    retired = replace(POLICY, retired_places=(f"hdfs {HDFS.producer}",))
+    assert not collector(HEARD, retired).complete(LOGS, FIRST, HDFS.producer).is_complete
+
+
+@promise("5 success file")
+def test_an_hour_lacks_records_only_by_what_concerns_its_buckets() -> None:
+    """An hour lacks records if a place counted fewer than another one, or if a loss was declared;
+    not if nobody was heard lately, and not if an agent has not sealed the hour yet."""
+    late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
+    assert collector(late).complete(LOGS, FIRST, HDFS.producer).lacks
+    assert not collector(late[:-2]).complete(LOGS, FIRST, HDFS.producer).lacks, "nobody was heard"
+    open_hour = collector([*good(), HEARD[-1]]).complete(LOGS, FIRST, HDFS.producer)
+    assert (open_hour.is_complete, open_hour.lacks) == (False, False)
+    lost = [*HEARD, Delta(AGENT, 4, START, losses=(LOSS,))]
+    assert collector(lost).complete(LOGS, FIRST, HDFS.producer).lacks
 
 
 def test_the_last_judgements_come_by_hour() -> None:
@@ -69,7 +85,9 @@ def test_what_is_no_collector_is_named() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)
-    for answer in ({}, [], {"hours": [{}]}):
+    huge = {"hours": [{"hour_ms": 10**40, "complete": True, "judged_ms": 1}]}
+    none = {"hours": [{"hour_ms": 0, "complete": True, "judged_ms": None}]}
+    for answer in ({}, [], {"hours": [{}]}, huge, none):
         with pytest.raises(SkidwayError, match=r"http://x/hours.json is no collector"):
             Collector("http://x", lambda *_, said=answer: said).judged(LOGS, FIRST, THIRD)
 
@@ -90,10 +108,18 @@ def test_a_collector_that_does_not_answer_is_asked_once() -> None:
     assert len(asked) == 1
 
 
-def test_the_file_says_when_its_hour_was_judged() -> None:
-    """The file has the time of the judgement; a file that is not ours counts as older than any
-    judgement."""
-    data = content("logs", FIRST, 5, Answer(True, NOW, (1, 1), [{"bucket": 1}]))
-    assert json.loads(data)["accepted"] == [{"bucket": 1}]
-    assert judged_ms(data) == NOW
-    assert judged_ms(b"") == judged_ms(b"{}") == judged_ms(b"[1]") == 0
+def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When its answers have taken too long in all, the run asks nothing more."""
+    monkeypatch.setattr("skidway.loader.complete_hours.collector.BUDGET_S", -1.0)
+    slow = collector(HEARD)
+    slow.judged(LOGS, FIRST, THIRD)
+    with pytest.raises(Unreachable, match="s to answer; the next run asks about the other hours"):
+        slow.judged(LOGS, FIRST, THIRD)
+
+
+def test_the_file_has_what_the_collector_said() -> None:
+    """The file has the rows, the time of the judgement, and what a person accepted."""
+    data = content("logs", FIRST, 5, Answer(True, NOW, (1, 1), accepted=[{"bucket": 1}]))
+    assert json.loads(data) == {
+        "topic": "logs", "hour": FIRST, "rows": 5, "judged_ms": NOW, "accepted": [{"bucket": 1}]
+    }  # fmt: skip

@@ -13,7 +13,8 @@ import pytest
 from skidway.errors import Unreachable
 from skidway.kafka.source import Source
 from skidway.loader.complete_hours.collector import Answer
-from skidway.loader.state import layout
+from skidway.loader.state import commit, layout, operations, success_files
+from skidway.loader.state.manifest import UNMARKED_MAX
 from support.loading import START_MS, TOPIC
 from support.memory_loading import MemoryLoading
 from support.promises import promise
@@ -31,6 +32,7 @@ class Audit:
     complete_hours: set[str] = field(default_factory=set)
     heard: tuple[int, int] | None = None
     judgements: dict[str, Answer] = field(default_factory=dict)
+    lacks: bool = False
     asked: list[str] = field(default_factory=list)
 
     def judged(self, _source: Source, _since: str, _until: str) -> dict[str, Answer]:
@@ -39,7 +41,8 @@ class Audit:
     def complete(self, _source: Source, hour: str, _output: str) -> Answer:
         self.asked.append(hour)
         deltas = [(each.sender.epoch, each.number) for each in self.loading.deltas()]
-        return Answer(hour in self.complete_hours, 1000, self.heard or max(deltas))
+        complete = hour in self.complete_hours
+        return Answer(complete, 1000, self.heard or max(deltas), self.lacks)
 
 
 @pytest.fixture
@@ -121,19 +124,34 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 
 @promise("5 success file")
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
-    """If the collector finds a marked hour incomplete later, the mark goes before any row comes. A
-    judgement from before the mark takes nothing away."""
-    loading.collector.complete_hours = {HOUR}
+    """If the collector finds that a marked hour lacks records, the mark goes before any row comes.
+    An old judgement takes nothing away, and neither does a doubt, or a collector that has not heard
+    of all rows."""
+    audit = loading.collector
+    audit.complete_hours = {HOUR}
     loading.run()
-    loading.collector.complete_hours = set()
-    loading.collector.judgements = {HOUR: Answer(False, 1000)}
-    assert loading.run().loads == []
+    audit.judgements = {HOUR: Answer(False, 1000)}
+    assert loading.run().loads == [], "asked again, it calls the hour complete"
+    audit.complete_hours = set()
+    assert loading.run().loads == [], "it is not complete, but nothing of its own is lacking"
+    audit.lacks, audit.heard = True, (0, 0)
+    assert loading.run().loads == [], "it has not heard of all rows"
     assert marked(loading) is not None
-    loading.collector.judgements = {HOUR: Answer(False, 1001)}
+    audit.heard = None
     assert loading.run().loads == [5]
     assert marked(loading) is None
     assert loading.manifest(5).unmarked == (HOUR,)
     assert loading.run().loads == []
+
+
+@promise("5 success file")
+def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoading) -> None:
+    """A loader that finishes an older load, in which nothing is left to do, takes no mark away."""
+    loading.collector.complete_hours = {HOUR}
+    loading.run()
+    for number in (1, 2, 3):
+        operations.run(commit.finish(loading.manifest(number)), loading.store)
+    assert marked(loading) is not None
 
 
 @promise("5 success file")
@@ -169,6 +187,15 @@ def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None
     loading.store.delete(SUCCESS)
     loading.run()
     assert marked(loading)["rows"] == 60
+
+
+def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
+    """Of the hours without a mark, the manifest keeps the newest, but none that lies far ahead."""
+    hours = [layout.hour_text(START_MS // layout.HOUR_MS + at) for at in range(-600, 100)]
+    found = success_files.unmarked(hours[:300], hours[300:], START_MS, [hours[599]])
+    assert len(found) == UNMARKED_MAX
+    assert found[-1] == hours[602]
+    assert hours[599] not in found
 
 
 def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading) -> None:
