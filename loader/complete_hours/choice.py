@@ -41,14 +41,16 @@ def asked(
     """The hours to ask about, oldest first. unmarked: hours with rows that are not marked. missing:
     hours without a mark among those that were looked at. judged: the collector's last judgements.
 
-    Of older hours with rows, each run draws a few. So hours that stay incomplete do not hold back
-    the others.
+    Each run draws a few of the older hours, and a few of the recent hours that the collector has
+    found incomplete, because its last judgement may be old. So hours that stay incomplete do not
+    hold back the others.
     """
-    known = {hour for hour, answer in judged.items() if not answer.is_complete}
     recent = over(now_ms, RECENT_HOURS)
-    found = {hour for hour in {*unmarked, *missing} - known if hour <= recent[-1]}
-    older = sorted(hour for hour in found - {*missing} if hour < recent[0])
-    return sorted((found - {*older}) | {*_drawn(older, now_ms)})
+    found = {hour for hour in {*unmarked, *missing} if hour <= recent[-1]}
+    doubtful = {hour for hour in found if hour in judged and not judged[hour].is_complete}
+    older = {hour for hour in found if hour < recent[0]} - {*missing}
+    drawn = _drawn(sorted(doubtful - older), now_ms) + _drawn(sorted(older - doubtful), now_ms)
+    return sorted((found - doubtful - older) | {*drawn})
 
 
 def incomplete(judged: Mapping[str, Answer]) -> list[str]:

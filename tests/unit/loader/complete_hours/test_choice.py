@@ -21,12 +21,26 @@ def test_the_hours_that_are_over_end_with_the_last_one() -> None:
     assert choice.over(NOW - 5, 1) == [text(1)], "an hour is over when the next one begins"
 
 
-def test_it_asks_about_hours_that_are_over_and_not_known_to_be_incomplete() -> None:
+def test_it_asks_about_hours_that_are_over() -> None:
     """Hours with rows and hours whose mark is missing are asked about, each once. An hour that is
-    not over, or that the collector has found incomplete, is not asked about."""
-    judged = {text(3): BAD, text(2): GOOD}
-    found = choice.asked([text(9), text(3), text(0), text(-1)], [text(9), text(2)], judged, NOW)
+    not over is not asked about, and neither is an older hour that the collector has found
+    incomplete."""
+    judged = {text(90): BAD, text(2): GOOD}
+    found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
+
+
+def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
+    """The last judgement of an hour may be old. So a run draws some of the recent hours that it
+    calls incomplete, and asks about all others."""
+    judged = {text(back): BAD for back in range(2, 25)}
+    hours, seen = [*judged, text(1)], set[str]()
+    for run in range(100):
+        found = choice.asked(hours, (), judged, NOW + 1_000 * run)
+        assert len(found) == 1 + choice.DRAWN_MAX
+        assert text(1) in found
+        seen |= set(found)
+    assert seen == set(hours)
 
 
 def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
