@@ -277,21 +277,20 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
 
 
 def _unmarked(manifest: Manifest) -> Steps[list[str]]:
-    """The files that mark hours as complete, and that must be deleted first. If nothing is left to
-    do in an hour's directory, the file there belongs to a later load, or to this one."""
-    left = {each.path: each.staged for each in manifest.success}
-    paths = {*manifest.reopened} - left.keys()
-    unfinished: set[str] = set()
-    rows = ((each.path, each.staged) for each in manifest.files if each.kind == ROWS)
-    for path, wait in [*left.items(), *rows]:
-        hour = layout.hour_of(path)
-        if hour and hour not in unfinished and (yield Length(wait)) is not None:
-            unfinished.add(hour)
-    for path in manifest.removed:
-        hour = layout.hour_of(path)
-        if hour and hour not in unfinished and (yield Length(path)) is not None:
-            unfinished.add(hour)
-    return sorted(paths | {layout.success(manifest.topic, hour) for hour in unfinished})
+    """The files that mark hours as complete, and that must be deleted first.
+
+    If the last move of an hour is done, all that this load does in the hour's directory is done.
+    Then a file that marks the hour belongs to a later load, or to this one, and stays.
+    """
+    marked = {each.path: each.staged for each in manifest.success}
+    rows = [each for each in manifest.files if each.kind == ROWS and layout.hour_of(each.path)]
+    last = {layout.success(manifest.topic, layout.hour_of(x.path)): x.staged for x in rows} | marked
+    paths = {*manifest.reopened} - marked.keys()
+    for path, staged in last.items():
+        left: int | None = yield Length(staged)
+        if left is not None:
+            paths.add(path)
+    return sorted(paths)
 
 
 def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:

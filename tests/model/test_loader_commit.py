@@ -29,7 +29,8 @@ from support.promises import promise
 TOPIC = "t"
 HOUR = "1970-01-01T00"
 SUCCESS = layout.success(TOPIC, HOUR)
-ROWS_OF = f"{TOPIC}/{layout.hour_folder(0)}/part-"
+ROWS_OF = f"{TOPIC}/part-"
+ROWS_OF_HOUR = f"{TOPIC}/{layout.hour_folder(0)}/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
 
 pytestmark = pytest.mark.model
@@ -43,7 +44,7 @@ class Put:
     files: tuple[tuple[str, bytes], ...]
 
 
-def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
+def session(uuid: str, offsets: int, prefix: str) -> Generator[Any, Any, None]:
     """One run of a loader, from its start to its end. Each offset that a load takes gives two rows,
     one in each of the two files that the load writes. Every load writes a new file of columns,
     whose content is the load's number."""
@@ -53,10 +54,10 @@ def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
     if offset >= end:
         return
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
-    yield from _load(newest, uuid, PartitionRange(0, offset, end), rows)
+    yield from _load(prefix, newest, uuid, PartitionRange(0, offset, end), rows)
 
 
-def rewriting(uuid: str) -> Generator[Any, Any, None]:
+def rewriting(uuid: str, prefix: str) -> Generator[Any, Any, None]:
     """One run that puts the rows of all files into a single file, unless there is only one."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
@@ -67,10 +68,12 @@ def rewriting(uuid: str) -> Generator[Any, Any, None]:
     kept = yield from success_files.marked(TOPIC, [HOUR])
     rows, end = _rows_of(found), newest.partitions[0].end
     success = kept.get(HOUR)
-    yield from _load(newest, uuid, PartitionRange(0, end, end), [rows], tuple(found), success)
+    yield from _load(
+        prefix, newest, uuid, PartitionRange(0, end, end), [rows], tuple(found), success
+    )
 
 
-def marking(uuid: str) -> Generator[Any, Any, None]:
+def marking(uuid: str, prefix: str) -> Generator[Any, Any, None]:
     """One run that marks the hour as complete; the file that marks it has the hour's rows. If the
     hour is marked already, takes the mark away."""
     newest = yield from commit.begin(TOPIC)
@@ -80,7 +83,7 @@ def marking(uuid: str) -> Generator[Any, Any, None]:
     kept = yield from success_files.marked(TOPIC, [HOUR])
     success = None if kept else json.dumps(_rows_of(found)).encode()
     end = newest.partitions[0].end
-    yield from _load(newest, uuid, PartitionRange(0, end, end), [], (), success, bool(kept))
+    yield from _load(prefix, newest, uuid, PartitionRange(0, end, end), [], (), success, bool(kept))
 
 
 def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
@@ -88,6 +91,7 @@ def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
 
 
 def _load(
+    prefix: str,
     newest: Manifest | None,
     uuid: str,
     taken: PartitionRange,
@@ -99,7 +103,7 @@ def _load(
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
-        path = f"{ROWS_OF}{number}-{index}-{json.dumps(content)}"
+        path = f"{prefix}{number}-{index}-{json.dumps(content)}"
         length = len(json.dumps(content))
         files.append(DataFile(ROWS, path, f"{staging}/{index}", length, len(content), 0, 0))
     columns = Replacement(layout.columns(TOPIC), f"{staging}/columns")
@@ -175,11 +179,13 @@ class Search:
     ) -> None:
         """offsets: the number of offsets to load. sessions: the number of runs of all loaders
         together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
-        hour instead of loading.
+        hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
+        there are fewer states.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
         self._marks = {f"{number:032x}" for number in marks}
+        self._prefix = ROWS_OF_HOUR if marks else ROWS_OF
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
@@ -279,11 +285,11 @@ class Search:
         """The next operation of the loader; None at its end."""
         key = (loader.uuid, loader.history)
         if key not in self._pending:
-            steps = session(loader.uuid, self._offsets)
+            steps = session(loader.uuid, self._offsets, self._prefix)
             if loader.uuid in self._rewrites:
-                steps = rewriting(loader.uuid)
+                steps = rewriting(loader.uuid, self._prefix)
             elif loader.uuid in self._marks:
-                steps = marking(loader.uuid)
+                steps = marking(loader.uuid, self._prefix)
             try:
                 operation = next(steps)
                 for answer in self._answers[loader.history]:
@@ -313,11 +319,13 @@ def check(world: World) -> str:
     visible = [
         tuple(row)
         for path, data in files.items()
-        if path.startswith(ROWS_OF)
+        if path.startswith((ROWS_OF, ROWS_OF_HOUR))
         for row in json.loads(data)
     ]
     numbers = (
-        path.removeprefix(ROWS_OF).split("-")[0] for path in files if path.startswith(ROWS_OF)
+        path.rpartition("/part-")[2].split("-")[0]
+        for path in files
+        if path.startswith((ROWS_OF, ROWS_OF_HOUR))
     )
     newest = max(map(int, numbers), default=0)
     if int(files.get(layout.columns(TOPIC), b"0")) < newest:
@@ -354,7 +362,7 @@ def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
     visible = [
         tuple(row)
         for entry in store.files(TOPIC)
-        if entry.path.startswith(ROWS_OF)
+        if entry.path.startswith((ROWS_OF, ROWS_OF_HOUR))
         for row in json.loads(store.read(entry.path) or b"[]")
     ]
     return "" if sorted(visible) == sorted(rows) else "a start leaves committed rows out of place"

@@ -1235,8 +1235,8 @@ MUTANTS = (
     Mutant(
         "the next start takes the mark away that a load has just set",
         "loader/state/commit.py",
-        "        if hour and hour not in unfinished and (yield Length(wait)) is not None:\n",
-        "        if hour:\n",
+        "        if left is not None:\n            paths.add(path)\n",
+        "        paths.add(path)\n",
         (
             "tests/unit/loader/runs/test_hour_marking.py::"
             "test_an_hour_is_marked_when_the_audit_calls_it_complete",
