@@ -9,7 +9,7 @@ hours only if the collector has heard the output's newest message. The files are
 load (loader/runs/hour_marking), so the order of manifests decides: a load that adds rows to an hour
 deletes the hour's file first, and a loader that asked before that load cannot commit after it.
 
-An hour loses its file when rows come, or when the collector has judged since that a bucket of the
-hour is not complete any more. Doubts that concern no single bucket, such as a silent cluster, keep
-hours from being marked, but take no mark away.
+An hour loses its file when rows come, or when the collector says that records of the hour are
+missing somewhere, or were declared lost. A doubt about the whole topic, such as a silent cluster,
+keeps hours from being marked, but takes no mark away.
 """

@@ -14,7 +14,7 @@ RECENT_HOURS: Final = 26
 for a load that runs once a day."""
 
 LOOKED_HOURS: Final = 168
-"""How many of the newest hours lose their mark if the collector finds them incomplete: a week."""
+"""How many of the newest hours may lose their mark although no rows come: a week."""
 
 DRAWN_MAX: Final = 10
 """Besides the recent hours, one run asks about at most this many hours that are not marked, and

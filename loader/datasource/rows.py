@@ -95,7 +95,7 @@ class Rows:
             return column
         try:
             return column.cast(field.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except pa.ArrowException as error:
             raise SkidwayError(
                 f"{self._where()}: the column {field.name} is {column.type}, and cannot be read as "
                 f"{field.type}: {error}"

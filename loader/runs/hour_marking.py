@@ -82,10 +82,7 @@ class HourMarking:
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
-            if reopened := self._reopened(judged):
-                self._commit({}, reopened)
-            if complete:
-                self._commit(complete, [])
+            self._commit(complete, self._reopened(judged))
         except LostRace as lost:
             _log.info("race_lost", topic=newest.topic, reason=str(lost))
         return self._done
