@@ -77,6 +77,13 @@ class LoaderSettings(RegistrySecuritySettings):
         help="Bytes of a file up to which rewriting puts smaller files of an hour together.",
         at_least=1,
     )
+    manifests_keep: int = setting(
+        "manifests.keep",
+        1000,
+        help="How many of the newest manifests of a topic stay at least; a reload reaches back as"
+        " far as they do. Older ones are folded into a checkpoint.",
+        at_least=1,
+    )
     gaps_accepted: list[str] = setting(
         "gaps.accepted",
         [],

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skidway.errors import SkidwayError
-from skidway.loader.state import commit, layout, operations
+from skidway.loader.state import chain, commit, layout, operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store, open_store
@@ -58,10 +58,10 @@ def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.s
 
 
 def _newest(store: Store, topic: str) -> Manifest:
-    numbers = operations.run(commit.committed(topic), store)
-    if not numbers:
+    newest = operations.run(chain.newest_manifest(topic), store)
+    if newest is None:
         raise SkidwayError(f"{store.url} has no load of the topic {topic}")
-    return operations.run(commit.read(topic, numbers[-1]), store)
+    return newest
 
 
 def _columns(store: Store, topic: str) -> pa.Schema:

@@ -25,6 +25,7 @@ class Kind(Enum):
     """The kinds of faults."""
 
     NO_MANIFEST = "no manifest"
+    CHECKPOINT = "checkpoint"
     REMOVAL = "removal"
     UNNAMED = "unnamed"
     TWICE = "twice"

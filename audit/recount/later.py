@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from skidway.audit.output import Output
 from skidway.audit.recount import manifests
-from skidway.audit.recount.manifests import NamedFiles
+from skidway.audit.recount.named_files import NamedFiles
 
 
 class LaterLoads:
@@ -21,13 +21,12 @@ class LaterLoads:
     def read(self) -> None:
         """Reads the manifests that are there by now. Their files are no surplus files. Raises
         ManifestUnreadable."""
-        for load in manifests.loads(self._output, self._topic):
-            if load > self._last:
-                manifest = manifests.read(self._output, self._topic, load)
-                for file in manifests.files_of(manifest):
-                    self._named.explain(file.path)
-                self._named.remove_later(manifests.removed_by(manifest))
-                self._last = load
+        for load in manifests.loads_after(self._output, self._topic, self._last):
+            manifest = manifests.read(self._output, self._topic, load)
+            for file in manifests.files_of(manifest):
+                self._named.explain(file.path)
+            self._named.remove_later(manifests.removed_by(manifest))
+            self._last = load
 
     def removes(self, path: str) -> bool:
         """Whether one of these loads removes a file. Ask this after the file was not found: the

@@ -16,7 +16,8 @@ from typing import IO, Final
 from skidway.audit.output import Output, StoreFailed
 from skidway.audit.recount import row_files
 from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
-from skidway.audit.recount.manifests import STATE, NamedFile, NamedFiles
+from skidway.audit.recount.manifests import STATE
+from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
 """An unnamed file is compared with at most this many named files of the same length."""

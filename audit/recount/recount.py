@@ -27,12 +27,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO
 
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.evidence.evidence import BucketId, Evidence, SenderKey
 from skidway.audit.output import Output, StoreFailed
-from skidway.audit.recount import listing, manifests, row_files
+from skidway.audit.recount import committed_files, listing, manifests, row_files
 from skidway.audit.recount.faults import (
     HOUR_MS,
     Fault,
@@ -40,11 +40,13 @@ from skidway.audit.recount.faults import (
     Kind,
     Whereabouts,
     by_manifest,
+    by_name,
     hour_ms,
     is_before,
 )
 from skidway.audit.recount.later import LaterLoads
-from skidway.audit.recount.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
+from skidway.audit.recount.manifests import STATE, Committed, ManifestUnreadable
+from skidway.audit.recount.named_files import COUNTED, NamedFile, NamedFiles
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
@@ -136,7 +138,9 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
         committed = manifests.head(output, committed.topic)  # perhaps there is a manifest by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
-        _read_manifests(output, result, named)
+        result.loads, found = committed_files.read(output, committed.topic, named)
+        for fault in found:
+            result.faults.add(fault)
         listing.look(output, committed.topic, named)
         later = LaterLoads(output, committed.topic, named, result.loads)
         later.read()
@@ -153,10 +157,9 @@ def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]
     rows of these loads were not read, but the evidence may have their counts. Raises the same
     errors as `recount`."""
     topic = result.committed.topic
-    later = [load for load in manifests.loads(output, topic) if load > result.loads]
     return {
         (agent, (start, size))
-        for load in later
+        for load in manifests.loads_after(output, topic, result.loads)
         for agent, start, size in manifests.buckets_of(manifests.read(output, topic, load))
     }
 
@@ -203,40 +206,6 @@ def _has_any(output: Output, topic: str) -> bool:
     return bool(manifests.loads(output, topic)) or listing.has_rows(output, topic)
 
 
-def _read_manifests(output: Output, result: Recounted, named: NamedFiles) -> None:
-    topic = result.committed.topic
-    known = manifests.loads(output, topic)
-    if not known:
-        words = f"no manifest of {topic} is there: its rows lie here or were counted, uncommitted"
-        result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}", words))
-    for load in known:
-        if load != result.loads + 1:
-            result.faults.add(_hole(topic, result.loads + 1, load - 1))
-        result.loads = load
-        for fault in _take(manifests.read(output, topic, load), load, named):
-            result.faults.add(fault)
-
-
-def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator[Fault]:
-    """Notes which files a load removes and adds. Yields a fault for each removed file that did not
-    belong to the output, and for each added file that an earlier load named too."""
-    for path, other in named.remove(manifests.removed_by(manifest), load):
-        words = f"load {load} removes {path}, which no earlier manifest adds"
-        if other is not None:
-            words = f"load {load} removes {path}, which load {other} has removed already"
-        yield Fault(Kind.REMOVAL, path, words)
-    for file, other in named.add(manifests.files_of(manifest)):
-        words = f"{file.path} is named by load {other} and by load {load}"
-        yield Fault(Kind.TWICE, file.path, words)
-
-
-def _hole(topic: str, first: int, last: int) -> Fault:
-    words = f"manifest {first} of {topic} is missing"
-    if last > first:
-        words = f"manifests {first} to {last} of {topic} are missing"
-    return Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}/{first:020}.json", words)
-
-
 def _count(
     output: Output,
     source: Source,
@@ -260,8 +229,7 @@ def _count(
             continue
         place = Whereabouts()
         if not result.faults.is_full:
-            manifest = manifests.read(output, result.committed.topic, file.load)
-            place = by_manifest(file.path, manifest)
+            place = _place(output, result.committed.topic, file)
         result.faults.add(Fault(kind, file.path, words, place))
     for bucket_ms, counted in counts.items():
         result.sums.update(
@@ -271,6 +239,15 @@ def _count(
                 if since_ms is None or key[2] >= since_ms
             }
         )
+
+
+def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
+    if file.load < manifests.oldest_kept(output, topic):
+        return by_name(file.path)
+    try:
+        return by_manifest(file.path, manifests.read(output, topic, file.load))
+    except ManifestUnreadable:  # deleted since, or a fault that is named already
+        return by_name(file.path)
 
 
 def _check(

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import Counts
 from skidway.audit.recount.faults import AGENTS_MAX, Whereabouts
-from skidway.audit.recount.manifests import REJECTS, NamedFile
+from skidway.audit.recount.named_files import REJECTS, NamedFile
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 

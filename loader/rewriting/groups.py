@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from skidway.loader.state.live import LiveFile
+from skidway.loader.state.live_file import LiveFile
 
 SMALL: Final = 0.5
 """A file with fewer bytes than this share of the target is small."""

@@ -10,6 +10,7 @@
     conversion        which files must be rewritten before the first row of a new schema
     compaction        `load compact`: puts the small files of each hour together
     hour_marking      marks the hours that are complete, and puts their small files together
+    old_manifests     folds old manifests into a checkpoint
     columns_file      stages the file with the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
     parts             what all topics of a run share

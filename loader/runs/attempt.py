@@ -17,7 +17,7 @@ from uuid import uuid4
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.loader.spark.runner import Interrupted
-from skidway.loader.state import commit, layout, operations
+from skidway.loader.state import commit, operations
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store
@@ -53,7 +53,7 @@ class Attempt:
 
     def check(self) -> None:
         """Raises LostRace if another loader has already committed the number."""
-        if self._store.length(self._manifest) is not None:
+        if operations.run(commit.taken(self.load.topic, self.load.number), self._store):
             raise self._lost()
 
     def _staged(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
@@ -78,16 +78,11 @@ class Attempt:
         try:
             mine = operations.run(commit.commit(manifest), self._store)
         except SkidwayError as error:
-            data = self._store.read(manifest.path)
-            if data is None or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:
-                raise
-            raise self._lost() from error
+            if operations.run(commit.is_lost(manifest), self._store):
+                raise self._lost() from error
+            raise
         if not mine:
             raise self._lost()
-
-    @property
-    def _manifest(self) -> str:
-        return layout.manifest(self.load.topic, self.load.number)
 
     def _claim(self) -> None:
         """Writes into the staging directory a file that names the process of this attempt. If the

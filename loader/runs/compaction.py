@@ -15,13 +15,15 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.loader.planning import topics
 from skidway.loader.rewriting.groups import Group, to_compact
+from skidway.loader.runs import old_manifests
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
 from skidway.loader.state import commit, layout, operations
-from skidway.loader.state.live import LiveFile, live
+from skidway.loader.state.live import live
+from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store, open_store
 
@@ -98,6 +100,7 @@ class Compaction:
                 tried |= {file.file.path for group in rewrite.groups for file in group.files}
                 if manifest is not None:
                     result.add(manifest)
+                    old_manifests.fold(self._store, manifest, self._settings.manifests_keep)
                     tried |= {file.path for file in manifest.files}
             raise LostRace(f"{topic}: other loaders were faster {RACES_MAX} times; try again later")
         except Interrupted:

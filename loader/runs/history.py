@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from skidway.loader.planning.topics import choose
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.state import commit, layout, operations
+from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.manifest import ROWS, Manifest
 from skidway.loader.store import Store, open_store
 
@@ -27,8 +26,10 @@ def history(settings: LoaderSettings, last: int) -> list[Row]:
 
 def topic_history(store: Store, topic: str, last: int) -> list[Row]:
     """The newest loads of one topic, oldest first."""
-    numbers: Sequence[int] = operations.run(commit.committed(topic), store)[-last:]
-    return [_row(operations.run(commit.read(topic, number), store)) for number in numbers]
+    found = operations.run(chain.chain(topic), store)
+    first = max(found.oldest, found.newest - last + 1)
+    manifests = operations.run(chain.read_all(topic, first, found.newest + 1), store)
+    return [_row(each) for each in manifests]
 
 
 def _row(manifest: Manifest) -> Row:

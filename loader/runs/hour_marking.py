@@ -24,7 +24,8 @@ from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
 from skidway.loader.spark.runner import Progress
 from skidway.loader.state import layout, operations, success_files
-from skidway.loader.state.live import LiveFile, live
+from skidway.loader.state.live import live
+from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 
 PATIENCE_S: Final = 5.0

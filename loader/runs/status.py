@@ -14,7 +14,7 @@ from skidway.loader.planning.topics import choose
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.state import commit, layout, operations
+from skidway.loader.state import chain, commit, layout, operations
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store, open_store
 
@@ -77,8 +77,7 @@ def _planned_row(topic: str, each: Planned, slices: int) -> Row:
 
 
 def _newest(store: Store, topic: str) -> Manifest | None:
-    numbers = operations.run(commit.committed(topic), store)
-    return operations.run(commit.read(topic, numbers[-1]), store) if numbers else None
+    return operations.run(chain.newest_manifest(topic), store)
 
 
 def _status(store: Store, topic: str) -> list[Row]:

@@ -21,7 +21,7 @@ from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.spark.runner import Progress, SparkRunner
 from skidway.loader.spark.task import rewrite_group
 from skidway.loader.state import layout, operations, success_files
-from skidway.loader.state.live import LiveFile
+from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest, SchemaChoice
 from skidway.loader.store import Store
 from skidway.schemas.client import Registered

@@ -22,6 +22,7 @@ from skidway.loader.audit_topic.publication import publish
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs import old_manifests
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.conversion import conversion
 from skidway.loader.runs.group_offsets import GroupOffsets
@@ -178,6 +179,7 @@ class TopicRun:
             rejects=manifest.rejects(),
         )
         self._offsets.tell(self._topic, manifest)
+        old_manifests.fold(self._parts.store, manifest, self._parts.settings.manifests_keep)
 
     def _publish(self) -> None:
         """Publishes those messages of the newest load that are missing in the audit topic.

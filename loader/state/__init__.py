@@ -3,12 +3,16 @@
     layout          the names of all files
     manifest        the JSON file whose creation commits a load
     parquet_file    writes one Parquet file of a load, and measures it
+    chain           which manifests exist, and which of them count
+    checkpoint      the files of an output after a load, in one file
+    folding         writes a checkpoint, and deletes the manifests that it stands for
     tables          how far each file is loaded (marks), announced files and bucket numbers; these
                     tables are in files beside the manifests
     operations      operations on a store, as values, and their execution
     commit          the commit step by step; only decisions, no I/O
     success_files   the files that mark hours as complete
     live            the files that an output consists of
+    live_file       one of these files
     waiting         notes that say since when the announcement of a file has been missing
 
 The manifests and the files that they name are the loader's only state. The notes of `waiting` only

@@ -21,6 +21,10 @@ deletes a file of an older load, that is not an unfinished move; a recount names
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
 more than the one before.
 
+Old manifests are deleted after a checkpoint (folding.py). All moves of their loads are finished. A
+loader that was stopped for so long that a checkpoint covers its load number has lost that number,
+even if the store lets it create the manifest (chain.py).
+
 For each move, the loader looks first at the source, then at the target. If another loader moves the
 file between the two looks, this loader still finds the file at the target. In the opposite order it
 could miss the file at both places.
@@ -47,7 +51,8 @@ from enum import Enum, auto
 from typing import Final
 
 from skidway.errors import StateRefused
-from skidway.loader.state import layout
+from skidway.loader.state import chain, layout
+from skidway.loader.state.live import KINDS, live
 from skidway.loader.state.manifest import ROWS, Manifest
 from skidway.loader.state.operations import (
     Create,
@@ -95,58 +100,41 @@ def begin(topic: str) -> Steps[Manifest | None]:
     there are rows, or if a committed file is neither at its source nor at its target.
     """
     left: list[str] = yield Names(layout.stagings(topic))
-    numbers = yield from committed(topic)
-    if not numbers:
-        numbers = yield from _first(topic)
-    newest: Manifest | None = None
-    for name, load, uuid in _decided(left, len(numbers)):
-        manifest = yield from read(topic, load)
-        if manifest.uuid == uuid and load < len(numbers):
+    newest = yield from chain.newest_manifest(topic)
+    if newest is None:
+        newest = yield from _first(topic)
+    if newest is None:
+        return None
+    for name, load, uuid in _decided(left, newest.number):
+        manifest = newest
+        if load < newest.number:
+            try:
+                manifest = yield from chain.read(topic, load)
+            except chain.Folded:  # its moves are finished
+                yield Delete(f"{layout.stagings(topic)}/{name}")
+                continue
+        if manifest.uuid == uuid and load < newest.number:
             yield from finish(manifest)
-        if load < len(numbers) or manifest.uuid != uuid:
+        if load < newest.number or manifest.uuid != uuid:
             yield Delete(f"{layout.stagings(topic)}/{name}")
-    if numbers:
-        newest = yield from read(topic, numbers[-1])
-        yield from finish(newest)
-        yield Delete(newest.staging)
+    yield from finish(newest)
+    yield Delete(newest.staging)
     return newest
 
 
-def _first(topic: str) -> Steps[list[int]]:
+def _first(topic: str) -> Steps[Manifest | None]:
     """Looks again for the manifests of a topic that seemed to have none. Raises StateRefused if the
     topic has rows, but still no manifest."""
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
-        return []
-    numbers = yield from committed(topic)  # rows appear after their manifest
-    if not numbers:
+        return None
+    newest = yield from chain.newest_manifest(topic)  # rows appear after their manifest
+    if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
             "double them; restore the manifests, or set the rows aside"
         )
-    return numbers
-
-
-def committed(topic: str) -> Steps[list[int]]:
-    """Numbers of all manifests: 1, 2, 3 ... Raises StateRefused when one is missing."""
-    names: list[str] = yield Names(layout.state(topic))
-    numbers = [n for n in map(layout.manifest_number, names) if n is not None]
-    for expected, number in enumerate(numbers, 1):
-        if number != expected:
-            raise StateRefused(
-                f"the manifest {layout.manifest(topic, expected)} is missing although load "
-                f"{numbers[-1]} is committed; restore it before loading on"
-            )
-    return numbers
-
-
-def read(topic: str, load: int) -> Steps[Manifest]:
-    """Reads a manifest. Raises StateRefused if it is gone."""
-    path = layout.manifest(topic, load)
-    data: bytes | None = yield Read(path)
-    if data is None:
-        raise StateRefused(f"the manifest {path} vanished while it was read")
-    return Manifest.from_json(data, path)
+    return newest
 
 
 def commit(manifest: Manifest) -> Steps[bool]:
@@ -156,15 +144,31 @@ def commit(manifest: Manifest) -> Steps[bool]:
     no file is visible yet.
     """
     wrong = yield from _wrong_length(manifest)
-    taken = (yield from _winner(manifest)) if wrong else None
-    if wrong and taken is None:
+    lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))
+    if wrong and not lost:
         raise StateRefused(wrong)
     yield Sync((manifest.staging,))
-    mine = taken is None and (yield from _create(manifest))
+    mine = not lost and (yield from _create(manifest))
+    if mine and (yield from chain.oldest_kept(manifest.topic)) > manifest.number:
+        mine = False  # the number was taken, and its manifest deleted, long ago
     if mine:
         yield from finish(manifest)
     yield Delete(manifest.staging)
     return mine
+
+
+def taken(topic: str, load: int) -> Steps[bool]:
+    """Whether a load of this number is committed."""
+    length: int | None = yield Length(layout.manifest(topic, load))
+    return length is not None or (yield from chain.oldest_kept(topic)) > load
+
+
+def is_lost(manifest: Manifest) -> Steps[bool]:
+    """Whether another loader took the number of this manifest."""
+    winner = yield from _winner(manifest)
+    if winner is not None and winner != manifest.uuid:
+        return True
+    return (yield from chain.oldest_kept(manifest.topic)) > manifest.number
 
 
 def finish(manifest: Manifest) -> Steps[None]:
@@ -301,10 +305,10 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
-    """Whether a later load has removed a file of this load."""
-    numbers = yield from committed(manifest.topic)
-    for number in numbers[manifest.number :]:
-        later = yield from read(manifest.topic, number)
-        if path in later.removed:
-            return True
-    return False
+    """Whether a later load has removed a file of this load, or has folded the load."""
+    newest = yield from chain.newest_manifest(manifest.topic)
+    if newest is None or newest.number <= manifest.number:
+        return False
+    if (yield from chain.oldest_kept(manifest.topic)) > manifest.number:
+        return True
+    return path not in (yield from live(newest, KINDS))

@@ -7,6 +7,8 @@ audit/recount/listing.py and faults.py also rely on the names of files of rows.
 <topic>/dt=2026-01-31/hour=07/_SUCCESS               marks the hour as complete
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
+_skidway/<topic>/checkpoints/<load>-<oldest>.jsonl   the files of the output after a load; manifests
+                                                below load `oldest` may be gone; 20 digits each
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
 _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
@@ -25,6 +27,8 @@ MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
 _MANIFEST = re.compile(r"^(\d{20})\.json$")
 _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
+_CHECKPOINT = re.compile(r"^(\d{20})-(\d{20})\.jsonl$")
+_TABLE = re.compile(r"^(?:.*-)?(\d{20})\.parquet$")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 
@@ -57,6 +61,23 @@ def manifest_number(name: str) -> int | None:
     """The load number in the file name of a manifest; None for other files."""
     found = _MANIFEST.match(name)
     return int(found[1]) if found else None
+
+
+def checkpoints(topic: str) -> str:
+    """Directory of a topic's checkpoints."""
+    return f"{state(topic)}/checkpoints"
+
+
+def checkpoint(topic: str, load: int, oldest: int) -> str:
+    """Path of the checkpoint of a load. oldest: manifests below this number may be gone."""
+    name = f"{load:0{MANIFEST_DIGITS}}-{oldest:0{MANIFEST_DIGITS}}.jsonl"
+    return f"{checkpoints(topic)}/{name}"
+
+
+def checkpoint_numbers(name: str) -> tuple[int, int] | None:
+    """The numbers `load` and `oldest` in the file name of a checkpoint; None for other files."""
+    found = _CHECKPOINT.match(name)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def stagings(topic: str) -> str:
@@ -133,6 +154,17 @@ def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int)
 def table(topic: str, table: str, load: int) -> str:
     """Path of a table's file: `table` is marks, names or buckets."""
     return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
+
+
+def tables(topic: str, table: str) -> str:
+    """Directory of a table's files."""
+    return f"{state(topic)}/{table}"
+
+
+def table_number(name: str) -> int | None:
+    """The load number in the file name of a table's file; None for other files."""
+    found = _TABLE.match(name)
+    return int(found[1]) if found else None
 
 
 def waiting(topic: str, agent: int, file: int) -> str:

@@ -3,39 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
-from skidway.loader.state import commit
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest
+from skidway.loader.state import chain, checkpoint
+from skidway.loader.state.chain import LOOKS_MAX, Folded
+from skidway.loader.state.live_file import LiveFile, added
+from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
-
-@dataclass(frozen=True, slots=True)
-class LiveFile:
-    """A file of the output, the load that added it, and the id of the schema that its columns
-    follow."""
-
-    file: DataFile
-    load: int
-    schema_id: int | None
+KINDS = (ROWS, REJECTS)
+"""The files that a checkpoint names. The tables' files are named by each manifest."""
 
 
-def live(
-    newest: Manifest, kinds: Collection[str] = (ROWS,), since: int = 1
-) -> Steps[Mapping[str, LiveFile]]:
-    """The files of these kinds, by path, as the newest manifest's load left them. since: only files
-    that this load or a later load added. Raises StateRefused if a manifest is missing."""
-    found: dict[str, LiveFile] = {}
-    for number in range(since, newest.number + 1):
-        manifest = newest
-        if number < newest.number:
-            manifest = yield from commit.read(newest.topic, number)
-        for path in manifest.removed:
-            found.pop(path, None)
-        for file in manifest.files:
-            if file.kind in kinds:
-                schema_id = file.schema_id
-                if schema_id is None and manifest.schema is not None:
-                    schema_id = manifest.schema.id
-                found[file.path] = LiveFile(file, number, schema_id)
+def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
+    """The files of these kinds, by path, as the newest manifest's load left them.
+
+    Raises Folded if so many loads were committed meanwhile that the newest manifest is gone, and
+    StateRefused if a manifest is missing."""
+    for _ in range(LOOKS_MAX):
+        try:
+            found = yield from _live(newest)
+        except Folded:
+            if (yield from chain.oldest_kept(newest.topic)) > newest.number:
+                raise
+            continue  # there is a newer checkpoint to begin at
+        if found is not None:
+            return {path: each for path, each in found.items() if each.file.kind in kinds}
+    raise Folded(f"{newest.topic}: other loaders write checkpoints faster than they can be read")
+
+
+def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
+    """Changes the files to what they are after one more load."""
+    for path in manifest.removed:
+        found.pop(path, None)
+    for file in manifest.files:
+        if file.kind in KINDS:
+            found[file.path] = added(manifest, file)
+
+
+def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
+    """None if the checkpoint was deleted before it was read."""
+    found: dict[str, LiveFile] | None = {}
+    begin = 1
+    known = yield from checkpoint.checkpoints(newest.topic)
+    usable = [each for each in known if each.load <= newest.number]
+    if usable:
+        found = yield from checkpoint.read(newest.topic, usable[-1])
+        begin = usable[-1].load + 1
+    if found is None:
+        return None
+    if begin <= newest.number:
+        for manifest in (yield from chain.read_all(newest.topic, begin, newest.number)):
+            apply(found, manifest)
+        apply(found, newest)
     return found

@@ -9,6 +9,7 @@ any branch.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections import deque
@@ -20,8 +21,17 @@ import pytest
 
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
-from skidway.loader.state import commit, layout, operations, success_files
-from skidway.loader.state.live import LiveFile, live
+from skidway.loader.state import (
+    chain,
+    checkpoint,
+    commit,
+    folding,
+    layout,
+    operations,
+    success_files,
+)
+from skidway.loader.state.live import live
+from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange, Replacement
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
@@ -29,6 +39,7 @@ from support.promises import promise
 TOPIC = "t"
 HOUR = "1970-01-01T00"
 SUCCESS = layout.success(TOPIC, HOUR)
+CHECKPOINTS = layout.checkpoints(TOPIC)
 ROWS_OF = f"{TOPIC}/part-"
 ROWS_OF_HOUR = f"{TOPIC}/{layout.hour_folder(0)}/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
@@ -44,17 +55,21 @@ class Put:
     files: tuple[tuple[str, bytes], ...]
 
 
-def session(uuid: str, offsets: int, prefix: str) -> Generator[Any, Any, None]:
+def session(uuid: str, offsets: int, prefix: str, folds: bool = False) -> Generator[Any, Any, None]:
     """One run of a loader, from its start to its end. Each offset that a load takes gives two rows,
     one in each of the two files that the load writes. Every load writes a new file of columns,
-    whose content is the load's number."""
+    whose content is the load's number. folds: whether the run folds old manifests as early as it
+    can."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
     if offset >= end:
         return
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
-    yield from _load(prefix, newest, uuid, PartitionRange(0, offset, end), rows)
+    mine = yield from _load(prefix, newest, uuid, PartitionRange(0, offset, end), rows)
+    if mine is not None and folds:
+        with contextlib.suppress(chain.Folded):
+            yield from folding.fold(mine, keep=1, every=1)
 
 
 def rewriting(uuid: str, prefix: str) -> Generator[Any, Any, None]:
@@ -99,7 +114,8 @@ def _load(
     removed: tuple[str, ...] = (),
     success: bytes | None = None,
     reopened: bool = False,
-) -> Generator[Any, Any, None]:
+) -> Generator[Any, Any, Manifest | None]:
+    """Returns the manifest if it is committed."""
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
@@ -111,28 +127,27 @@ def _load(
     mark = Replacement(SUCCESS, f"{staging}/success")
     marked = [] if success is None else [(mark.staged, success)]
     yield Put((*staged, (columns.staged, b"%d" % number), *marked))
-    yield from commit.commit(
-        Manifest(
-            number=number,
-            uuid=uuid,
-            created=0,
-            program="",
-            producer=TOPIC,
-            epoch=1,
-            cluster="c",
-            cluster_id="id",
-            topic=TOPIC,
-            topic_id="topic",
-            source=SOURCE,
-            partitions=(taken,),
-            files=tuple(files),
-            schema=None,
-            columns=columns,
-            removed=removed,
-            success=(mark,) if marked else (),
-            reopened=(SUCCESS,) if reopened else (),
-        )
+    manifest = Manifest(
+        number=number,
+        uuid=uuid,
+        created=0,
+        program="",
+        producer=TOPIC,
+        epoch=1,
+        cluster="c",
+        cluster_id="id",
+        topic=TOPIC,
+        topic_id="topic",
+        source=SOURCE,
+        partitions=(taken,),
+        files=tuple(files),
+        schema=None,
+        columns=columns,
+        removed=removed,
+        success=(mark,) if marked else (),
+        reopened=(SUCCESS,) if reopened else (),
     )
+    return manifest if (yield from commit.commit(manifest)) else None
 
 
 def content_of(file: DataFile) -> str:
@@ -176,13 +191,15 @@ class Search:
         local: bool = False,
         rewrites: Collection[int] = (),
         marks: Collection[int] = (),
+        folds: bool = False,
     ) -> None:
         """offsets: the number of offsets to load. sessions: the number of runs of all loaders
         together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
         hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        there are fewer states.
+        there are fewer states. folds: whether loads fold old manifests.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
+        self._folds = folds
         self._rewrites = {f"{number:032x}" for number in rewrites}
         self._marks = {f"{number:032x}" for number in marks}
         self._prefix = ROWS_OF_HOUR if marks else ROWS_OF
@@ -228,8 +245,8 @@ class Search:
 
     def _steps(self, world: World, index: int, loader: Loader) -> Iterator[tuple[str, World]]:
         operation = self._operation(loader)
-        while isinstance(operation, operations.Sync):  # a store in memory has nothing to sync
-            loader = self._sent(loader, None)
+        while (known := self._answer_always(operation)) is not None:
+            loader = self._sent(loader, known[0])
             operation = self._operation(loader)
         if operation is None:
             yield f"{index} end", self._put(world, index, Loader())
@@ -237,6 +254,15 @@ class Search:
         for answers_lost in (None, True, False):
             if answers_lost is None or (isinstance(operation, operations.Create) and world.unclear):
                 yield self._do(world, index, loader, operation, answers_lost)
+
+    def _answer_always(self, operation: Any) -> tuple[Any] | None:
+        """The answer to an operation that changes nothing and is answered alike in every state;
+        None if there is no such answer."""
+        if isinstance(operation, operations.Sync):  # a store in memory has nothing to sync
+            return (None,)
+        if operation == operations.Names(CHECKPOINTS) and not self._folds:
+            return ([],)
+        return None
 
     def _do(
         self, world: World, index: int, loader: Loader, operation: Any, lost: bool | None
@@ -285,7 +311,7 @@ class Search:
         """The next operation of the loader; None at its end."""
         key = (loader.uuid, loader.history)
         if key not in self._pending:
-            steps = session(loader.uuid, self._offsets, self._prefix)
+            steps = session(loader.uuid, self._offsets, self._prefix, self._folds)
             if loader.uuid in self._rewrites:
                 steps = rewriting(loader.uuid, self._prefix)
             elif loader.uuid in self._marks:
@@ -311,10 +337,12 @@ class Search:
 def check(world: World) -> str:
     """The promise that a state breaks; an empty text if it breaks none."""
     files = dict(world.files)
+    oldest, known = _checkpoints(files)
     manifests = [
-        Manifest.from_json(data, path)
+        manifest
         for path, data in sorted(files.items())
         if layout.manifest_number(path.removeprefix(f"{layout.state(TOPIC)}/")) is not None
+        if (manifest := Manifest.from_json(data, path)).number >= oldest
     ]
     visible = [
         tuple(row)
@@ -334,22 +362,51 @@ def check(world: World) -> str:
         return "who lists directories sees a row twice"
     if SUCCESS in files and sorted(json.loads(files[SUCCESS])) != sorted(map(list, visible)):
         return "an hour is marked as complete while other rows are visible than those it had"
-    files_of = {file.path: file for each in manifests for file in each.files}
-    rows = [tuple(row) for file in files_of.values() for row in rows_of_path(file)]
-    if not set(visible) <= set(rows):
-        return "a row that is not committed is visible"
-    for path in (path for each in manifests for path in each.removed):
-        if files_of.pop(path, None) is None:
-            return "a load removes a file that is removed already"
-    rows = [tuple(row) for file in files_of.values() for row in rows_of_path(file)]
-    if len(rows) != len(set(rows)):
-        return "who reads manifests sees a row twice"
-    end = manifests[-1].partitions[0].end if manifests else 0
-    if set(rows) != {(offset, half) for offset in range(end) for half in (0, 1)}:
-        return "the manifests' rows are not those of their offsets"
+    rows: list[tuple[Any, ...]] = []
+    for begin in known:
+        fault, rows = _read_manifests(known[begin], [x for x in manifests if x.number > begin])
+        if not set(visible) <= set(rows):
+            return "a row that is not committed is visible"
+        end = manifests[-1].partitions[0].end if manifests else 0
+        if not fault and set(rows) != {(offset, half) for offset in range(end) for half in (0, 1)}:
+            fault = "the manifests' rows are not those of their offsets"
+        if fault:
+            return fault
     if not any(loader.uuid for loader in world.loaders):
         return _after_another_start(world, rows)
     return ""
+
+
+def _read_manifests(
+    base: Mapping[str, DataFile], manifests: Sequence[Manifest]
+) -> tuple[str, list[tuple[Any, ...]]]:
+    """The promise that is broken for a reader of the manifests that begins with these files, and
+    the rows that it finds."""
+    files = {**base} | {file.path: file for each in manifests for file in each.files}
+    for path in (path for each in manifests for path in each.removed):
+        if files.pop(path, None) is None:
+            return "a load removes a file that is removed already", []
+    rows = [tuple(row) for file in files.values() for row in rows_of_path(file)]
+    if len(rows) != len(set(rows)):
+        return "who reads manifests sees a row twice", rows
+    return "", rows
+
+
+def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, DataFile]]]:
+    """The number of the oldest manifest that counts, and the files at which a reader of the
+    manifests may begin, by load."""
+    found = {
+        numbers: data
+        for path, data in files.items()
+        if (numbers := layout.checkpoint_numbers(path.removeprefix(f"{CHECKPOINTS}/")))
+    }
+    oldest = max((each for _, each in found), default=1)
+    known: dict[int, dict[str, DataFile]] = {0: {}} if oldest == 1 else {}
+    for (load, _), data in found.items():
+        if load >= oldest - 1:
+            live_files = checkpoint.decode(data, load).items()
+            known[load] = {path: each.file for path, each in live_files}
+    return oldest, known
 
 
 def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
@@ -412,6 +469,14 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     killed anywhere, a reader of the manifests finds every row once at any time. A reader of the
     directories never finds a row twice, and after the next start it finds every row."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
+
+
+@promise("5 checkpoint")
+def test_manifests_are_folded_beside_a_late_loader() -> None:
+    """If one loader is stopped anywhere, and another one loads twice and deletes the manifest of
+    the first load, every row exists once after both have ended. Readers find the same rows from
+    each checkpoint on."""
+    assert Search(offsets=2, sessions=3, folds=True).run() > 1000
 
 
 @promise("5 success file")

@@ -1533,14 +1533,14 @@ MUTANTS = (
     ),
     Mutant(
         "a hole among the manifests is none for a recount",
-        "audit/recount/recount.py",
-        "        if load != result.loads + 1:\n",
-        "        if load < result.loads + 1:\n",
+        "audit/recount/committed_files.py",
+        "        if load != last + 1:\n",
+        "        if load < last + 1:\n",
         ("tests/unit/audit/recount/test_recount.py::test_a_missing_manifest_is_named",),
     ),
     Mutant(
         "a recount counts a file that a later load removed",
-        "audit/recount/manifests.py",
+        "audit/recount/named_files.py",
         '"SELECT * FROM named WHERE removed IS NULL ORDER BY path"',
         '"SELECT * FROM named ORDER BY path"',
         (
@@ -1550,7 +1550,7 @@ MUTANTS = (
     ),
     Mutant(
         "a recount does not notice a removed file that is still there",
-        "audit/recount/manifests.py",
+        "audit/recount/named_files.py",
         "        if all(file.removed is not None for file in self.named(entry.path)):\n",
         "        if not self.named(entry.path):\n",
         (

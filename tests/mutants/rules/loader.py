@@ -39,11 +39,69 @@ MUTANTS = (
     Mutant(
         "a removed file is still a file of the output",
         "loader/state/live.py",
-        "            found.pop(path, None)\n",
-        "            pass\n",
+        "        found.pop(path, None)\n",
+        "        pass\n",
         (
             "tests/unit/loader/state/test_live.py::"
             "test_an_output_has_what_loads_add_and_no_later_load_removes",
+        ),
+    ),
+    Mutant(
+        "a late loader takes a folded number",
+        "loader/state/commit.py",
+        "    if mine and (yield from chain.oldest_kept(manifest.topic)) > manifest.number:\n",
+        "    if False:\n",
+        (
+            "tests/unit/loader/state/test_folding.py::"
+            "test_a_late_loader_does_not_take_a_folded_number",
+            "tests/model/test_loader_commit.py::test_manifests_are_folded_beside_a_late_loader",
+        ),
+    ),
+    Mutant(
+        "a reader takes a folded manifest",
+        "loader/state/chain.py",
+        "    if (yield from oldest_kept(topic)) > load:\n",
+        "    if False:\n",
+        ("tests/unit/loader/state/test_folding.py::test_a_reader_does_not_take_a_folded_manifest",),
+    ),
+    Mutant(
+        "manifests go although no checkpoint stands before the oldest one that is kept",
+        "loader/state/folding.py",
+        "    due = Checkpoint(newest.number, _oldest(known, newest.number - keep))\n",
+        "    due = Checkpoint(newest.number, max(1, newest.number - keep + 1))\n",
+        (
+            "tests/unit/loader/state/test_folding.py::"
+            "test_every_kept_manifest_has_its_files_and_its_tables",
+        ),
+    ),
+    Mutant(
+        "manifests are deleted before their checkpoint is there",
+        "loader/state/folding.py",
+        "    path = layout.checkpoint(topic, *due)\n",
+        """    for number in range(1, due.oldest):
+        yield Delete(layout.manifest(topic, number))
+    path = layout.checkpoint(topic, *due)
+""",
+        ("tests/model/test_loader_commit.py::test_manifests_are_folded_beside_a_late_loader",),
+    ),
+    Mutant(
+        "tables' files go that a kept manifest names",
+        "loader/state/folding.py",
+        'if number is None or number >= kept.number or f"{folder}/{name}" in paths:',
+        "if number is None or number >= kept.number:",
+        (
+            "tests/unit/loader/state/test_folding.py::"
+            "test_every_kept_manifest_has_its_files_and_its_tables",
+        ),
+    ),
+    Mutant(
+        "the recount does not compare the newest checkpoint",
+        "audit/recount/committed_files.py",
+        "            faults += _compared(output, newest, named)\n",
+        "            pass\n",
+        (
+            "tests/unit/audit/recount/test_committed_files.py::"
+            "test_a_checkpoint_that_names_other_files_is_named",
         ),
     ),
     Mutant(
@@ -741,17 +799,17 @@ MUTANTS = (
     Mutant(
         "a start takes the moves of the newest load for done",
         "loader/state/commit.py",
-        "        yield from finish(newest)\n        yield Delete(newest.staging)\n",
-        "        yield Delete(newest.staging)\n",
+        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    yield Delete(newest.staging)\n",
         ("tests/model/test_loader_commit.py::test_a_loader_killed_between_any_two_operations",),
     ),
     Mutant(
         "a start tidies up what a loader is staging just now",
         "loader/state/commit.py",
-        "        newest = yield from read(topic, numbers[-1])\n",
-        "        for name in left:\n"
-        '            yield Delete(f"{layout.stagings(topic)}/{name}")\n'
-        "        newest = yield from read(topic, numbers[-1])\n",
+        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    for name in left:\n"
+        '        yield Delete(f"{layout.stagings(topic)}/{name}")\n'
+        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
         (
             "tests/unit/loader/state/test_commit.py::"
             "test_a_start_keeps_staging_of_a_load_without_manifest",
@@ -761,17 +819,17 @@ MUTANTS = (
     Mutant(
         "a first load begins over rows whose manifests are gone",
         "loader/state/commit.py",
-        "    if not numbers:\n        raise StateRefused(\n",
-        "    if numbers and numbers[0] != 1:\n        raise StateRefused(\n",
+        "    if newest is None:\n        raise StateRefused(\n",
+        "    if newest is not None and newest.number < 1:\n        raise StateRefused(\n",
         (
             "tests/unit/loader/state/test_commit.py::test_rows_without_any_manifest_are_not_loaded_over",
         ),
     ),
     Mutant(
         "a hole among the manifests is taken for a load that was never made",
-        "loader/state/commit.py",
-        "        if number != expected:\n",
-        "        if number < expected:\n",
+        "loader/state/chain.py",
+        "        gone = {*range(oldest, newest)} - numbers\n",
+        "        gone = set[int]()\n",
         ("tests/unit/loader/state/test_commit.py::test_a_missing_manifest_stops_by_name",),
     ),
     Mutant(
@@ -785,8 +843,8 @@ MUTANTS = (
         "names of staged files are synced once the manifest stands",
         "loader/state/commit.py",
         "    yield Sync((manifest.staging,))\n"
-        "    mine = taken is None and (yield from _create(manifest))\n",
-        "    mine = taken is None and (yield from _create(manifest))\n"
+        "    mine = not lost and (yield from _create(manifest))\n",
+        "    mine = not lost and (yield from _create(manifest))\n"
         "    yield Sync((manifest.staging,))\n",
         (
             "tests/unit/loader/state/test_commit.py::"
@@ -797,15 +855,15 @@ MUTANTS = (
         "names of staged files are synced before the files are looked at",
         "loader/state/commit.py",
         """    wrong = yield from _wrong_length(manifest)
-    taken = (yield from _winner(manifest)) if wrong else None
-    if wrong and taken is None:
+    lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))
+    if wrong and not lost:
         raise StateRefused(wrong)
     yield Sync((manifest.staging,))
 """,
         """    yield Sync((manifest.staging,))
     wrong = yield from _wrong_length(manifest)
-    taken = (yield from _winner(manifest)) if wrong else None
-    if wrong and taken is None:
+    lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))
+    if wrong and not lost:
         raise StateRefused(wrong)
 """,
         (
@@ -816,10 +874,10 @@ MUTANTS = (
     Mutant(
         "a start looks at every file of every load",
         "loader/state/commit.py",
-        "        newest = yield from read(topic, numbers[-1])\n",
-        "        for number in numbers:\n"
-        "            yield from finish((yield from read(topic, number)))\n"
-        "        newest = yield from read(topic, numbers[-1])\n",
+        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    for number in range(1, newest.number):\n"
+        "        yield from finish((yield from chain.read(topic, number)))\n"
+        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
         (
             "tests/unit/loader/state/test_commit.py::"
             "test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only",
@@ -907,9 +965,9 @@ MUTANTS = (
     ),
     Mutant(
         "a commit that failed with its own manifest there is a lost race",
-        "loader/runs/attempt.py",
-        " or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:",
-        ":",
+        "loader/state/commit.py",
+        "    if winner is not None and winner != manifest.uuid:\n",
+        "    if winner is not None:\n",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing",

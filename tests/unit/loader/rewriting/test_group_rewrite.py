@@ -22,7 +22,7 @@ from skidway.loader.rewriting import group_rewrite
 from skidway.loader.rewriting.group_rewrite import GroupRewrite, RewriteJob, Rewritten
 from skidway.loader.rewriting.groups import Group
 from skidway.loader.state.layout import LoadId
-from skidway.loader.state.live import LiveFile
+from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import ROWS
 from skidway.loader.state.parquet_file import write_table
 from skidway.schemas.codec import Codec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skidway.loader.rewriting.groups import to_compact, to_convert
-from skidway.loader.state.live import LiveFile
+from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import ROWS, DataFile
 
 

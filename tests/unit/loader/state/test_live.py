@@ -21,12 +21,12 @@ def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = RO
     return replace(WHOLE, number=number, files=files, removed=removed, schema=schema)
 
 
-def found(*manifests: Manifest, since: int = 1) -> dict[str, int]:
+def found(*manifests: Manifest) -> dict[str, int]:
     """The live files of rows, and the id of the schema of each."""
     store = MemoryStore()
     for each in manifests:
         store.put(each.path, each.to_json())
-    files = operations.run(live(manifests[-1], since=since), store)
+    files = operations.run(live(manifests[-1]), store)
     return {path: each.schema_id or 0 for path, each in files.items()}
 
 
@@ -52,13 +52,6 @@ def test_a_file_may_follow_another_schema_than_its_load() -> None:
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:
     """Rejects and tables' files are not among the files of rows."""
     assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
-
-
-def test_files_of_loads_before_a_number_are_left_out() -> None:
-    """With `since`, only files that this load or a later load added are found."""
-    assert found(load(1, "a"), load(2, "b"), load(3, "c", removed=("a",)), since=2) == {
-        "b": 2, "c": 3,
-    }  # fmt: skip
 
 
 def test_a_missing_manifest_stops() -> None:

@@ -1,0 +1,137 @@
+"""The list of the files of an output that the recount makes from manifests and checkpoints.
+
+All loads together made many files, so the list is kept on disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from skidway.audit.output import FileEntry
+
+ROWS, REJECTS = "rows", "rejects"
+COUNTED: Final = (ROWS, REJECTS)
+OF_A_FILE: Final = ("path", "staged", "kind", "length", "crc32c", "rows", "checksum")
+"""What manifests and checkpoints say about a file."""
+
+
+class NamedFile(NamedTuple):
+    """A file that a manifest names, and the properties that the file must have. bucket_ms: the size
+    of the buckets in which its rows were counted. removed: the load that removed the file; None if
+    the file belongs to the output."""
+
+    path: str
+    staged: str
+    load: int
+    kind: str
+    length: int
+    crc32c: int
+    rows: int
+    checksum: int
+    bucket_ms: int
+    removed: int | None = None
+
+
+class NamedFiles:
+    """The files that manifests name, and those files in the directories that do not belong to the
+    output (surplus files). `close` deletes the list."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("")  # "" stands for a temporary file
+        self._connection.executescript(
+            "CREATE TABLE named (path TEXT PRIMARY KEY, staged TEXT, load INTEGER, kind TEXT,"
+            " length INTEGER, crc32c INTEGER, rows INTEGER, checksum INTEGER, bucket_ms INTEGER,"
+            " removed INTEGER);"
+            "CREATE INDEX by_length ON named (length);"
+            "CREATE TABLE surplus (path TEXT PRIMARY KEY, length INTEGER);"
+            "CREATE TABLE removed_later (path TEXT PRIMARY KEY)"
+        )
+
+    def close(self) -> None:
+        """Deletes the list."""
+        self._connection.close()
+
+    def clear(self) -> None:
+        """Empties the list of named files."""
+        self._connection.execute("DELETE FROM named")
+
+    def add(self, files: Iterable[NamedFile]) -> Iterator[tuple[NamedFile, int]]:
+        """Adds the files of a manifest. Yields each file that an earlier manifest named too, with
+        the load of that manifest."""
+        for file in files:
+            added = self._connection.execute(
+                "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", file
+            )
+            if not added.rowcount:
+                yield file, self.named(file.path)[0].load
+
+    def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
+        """Notes that a load removes files of earlier loads. Yields each path that does not belong
+        to the output, with the load that removed the file already, or None if no manifest has named
+        the file."""
+        for path in paths:
+            noted = self._connection.execute(
+                "UPDATE named SET removed = ? WHERE path = ? AND removed IS NULL", (load, path)
+            )
+            if not noted.rowcount:
+                yield path, next((file.removed for file in self.named(path)), None)
+
+    def remove_later(self, paths: Iterable[str]) -> None:
+        """Notes that a load of which `remove` knows nothing removes files. The files still belong
+        to the output that `count` and `all` show."""
+        rows = ((path,) for path in paths)
+        self._connection.executemany("INSERT OR IGNORE INTO removed_later VALUES (?)", rows)
+
+    def is_removed_later(self, path: str) -> bool:
+        """Whether `remove_later` has noted the file."""
+        query = "SELECT 1 FROM removed_later WHERE path = ?"
+        return self._connection.execute(query, (path,)).fetchone() is not None
+
+    def named(self, path: str) -> list[NamedFile]:
+        """The named file with that path, removed or not: one or none."""
+        return self._select("WHERE path = ?", path)
+
+    def of_length(self, length: int, limit: int) -> list[NamedFile]:
+        """Some named files of this length, removed or not."""
+        return self._select("WHERE length = ? LIMIT ?", length, limit)
+
+    def staged(self, load: int | None) -> Iterator[str]:
+        """Where the files of a load were staged."""
+        query = "SELECT staged FROM named WHERE load = ?"
+        for (path,) in self._connection.execute(query, (load,)):
+            yield path
+
+    def count(self) -> int:
+        """The number of files of rows and rejects that belong to the output."""
+        query = "SELECT count(*) FROM named WHERE removed IS NULL AND kind IN (?, ?)"
+        (count,) = self._connection.execute(query, COUNTED).fetchone()
+        return int(count)
+
+    def all(self) -> Iterator[NamedFile]:
+        """Every file that belongs to the output, by path. Meanwhile nothing may be added or
+        removed."""
+        query = "SELECT * FROM named WHERE removed IS NULL ORDER BY path"
+        for row in self._connection.execute(query):
+            yield NamedFile(*row)
+
+    def found(self, entry: FileEntry) -> None:
+        """Notes a file that is in a directory, unless the file belongs to the output."""
+        if all(file.removed is not None for file in self.named(entry.path)):
+            row = (entry.path, entry.length)
+            self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)
+
+    def explain(self, path: str) -> None:
+        """Takes a file from the surplus files, because a manifest names it by now."""
+        self._connection.execute("DELETE FROM surplus WHERE path = ?", (path,))
+
+    def surplus(self) -> Iterator[FileEntry]:
+        """The files that are in the directories, but do not belong to the output, sorted by path:
+        those that no manifest names, and those that a manifest removed."""
+        for row in self._connection.execute("SELECT path, length FROM surplus ORDER BY path"):
+            yield FileEntry(*row)
+
+    def _select(self, condition: str, *values: object) -> list[NamedFile]:
+        query = f"SELECT * FROM named {condition}"  # noqa: S608 - our own text
+        return [NamedFile(*row) for row in self._connection.execute(query, values)]

@@ -1,0 +1,24 @@
+"""Folds old manifests into a checkpoint after a load (loader/state/folding.py)."""
+
+from __future__ import annotations
+
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.loader.state import folding, operations
+from skidway.loader.state.chain import Folded
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import Store
+
+_log = log.get(__name__)
+
+
+def fold(store: Store, newest: Manifest, keep: int) -> None:
+    """Folds if it is time to. The load is committed already, so a failure here only leaves the
+    folding to a later load. keep: how many manifests stay at least."""
+    try:
+        if operations.run(folding.fold(newest, keep), store):
+            _log.info("checkpoint_written", topic=newest.topic, load=newest.number)
+    except Folded:
+        return  # other loaders have committed newer loads, and fold those
+    except SkidwayError as error:
+        _log.warning("checkpoint_failed", topic=newest.topic, reason=str(error))

@@ -1,0 +1,127 @@
+"""The chain of a topic's manifests: 1, 2, 3 ... Each load adds a manifest at the end. From time to
+time a load writes a checkpoint, and deletes old manifests at the beginning (checkpoint.py).
+
+    _skidway/<topic>/00000000000000000301.json      the oldest manifest that is kept
+    ...
+    _skidway/<topic>/00000000000000001400.json      the newest manifest
+    _skidway/<topic>/checkpoints/...0300-...0001.jsonl
+    _skidway/<topic>/checkpoints/...1300-...0301.jsonl   manifests below 301 may be gone
+
+A checkpoint is durable before the first manifest is deleted that it allows to be deleted. So who
+finds no manifest 300 can see the checkpoint that says why.
+
+A loader that was stopped for a long time may still create a manifest with a number that was
+deleted: creation only asks whether the file is absent. Such a manifest does not count. Therefore
+whoever has created or read a manifest looks at the checkpoints afterwards: the manifest counts only
+if no checkpoint says that manifests of its number may be gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from skidway.errors import SkidwayError, StateRefused
+from skidway.loader.state import layout
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.operations import Names, Read, Steps
+
+LOOKS_MAX: Final = 20
+"""How often a reader looks again because other loaders change what it reads."""
+
+
+class Folded(SkidwayError):
+    """So many loads were committed meanwhile that a manifest was deleted before it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The numbers of the manifests that exist: oldest, oldest + 1 ... newest. newest: 0 if there is
+    no load."""
+
+    oldest: int
+    newest: int
+
+
+def chain(topic: str) -> Steps[Chain]:
+    """Which manifests exist. Raises StateRefused if one is missing."""
+    before: set[int] = set()
+    for _ in range(LOOKS_MAX):
+        numbers = yield from _numbers(topic)
+        oldest = yield from oldest_kept(topic)  # later than the listing of what it explains
+        newest = max(numbers, default=0)
+        gone = {*range(oldest, newest)} - numbers
+        if newest < oldest and oldest > 1:
+            gone = {oldest}
+        if not gone:
+            return Chain(oldest, newest)
+        if gone & before:
+            break
+        before = gone  # another loader may have added manifests while the names were listed
+    raise StateRefused(
+        f"the manifest {layout.manifest(topic, min(gone))} is missing although load "
+        f"{newest} is committed; restore it before loading on"
+    )
+
+
+def newest_manifest(topic: str) -> Steps[Manifest | None]:
+    """The newest manifest; None if there is none. Raises StateRefused if a manifest is missing."""
+    for _ in range(LOOKS_MAX):
+        found = yield from chain(topic)
+        if not found.newest:
+            return None
+        try:
+            return (yield from read(topic, found.newest))
+        except Folded:
+            continue
+    raise Folded(f"{topic}: other loaders commit faster than this one can read their manifests")
+
+
+def read(topic: str, load: int) -> Steps[Manifest]:
+    """Reads a manifest. Raises Folded if it was deleted after a checkpoint, and StateRefused if it
+    is gone although no checkpoint covers it."""
+    manifest = yield from read_unchecked(topic, load)
+    if (yield from oldest_kept(topic)) > load:
+        raise Folded(f"load {load} of {topic} was folded into a checkpoint; run the command again")
+    if manifest is None:
+        raise _vanished(topic, load)
+    return manifest
+
+
+def read_all(topic: str, first: int, end: int) -> Steps[list[Manifest]]:
+    """Reads the manifests of the loads [first, end). Raises what `read` raises."""
+    manifests = []
+    for load in range(first, end):
+        manifest = yield from read_unchecked(topic, load)
+        if manifest is None:
+            break
+        manifests.append(manifest)
+    if (yield from oldest_kept(topic)) > first:
+        raise Folded(f"load {first} of {topic} was folded into a checkpoint meanwhile")
+    if len(manifests) < end - first:
+        raise _vanished(topic, first + len(manifests))
+    return manifests
+
+
+def read_unchecked(topic: str, load: int) -> Steps[Manifest | None]:
+    """What the manifest's file holds. It counts only if `oldest_kept` is asked afterwards, and is
+    at or below the number."""
+    path = layout.manifest(topic, load)
+    data: bytes | None = yield Read(path)
+    return None if data is None else Manifest.from_json(data, path)
+
+
+def oldest_kept(topic: str) -> Steps[int]:
+    """Manifests below this number may be gone; those that exist do not count."""
+    names: list[str] = yield Names(layout.checkpoints(topic))
+    found = map(layout.checkpoint_numbers, names)
+    return max((each[1] for each in found if each), default=1)
+
+
+def _numbers(topic: str) -> Steps[set[int]]:
+    names: list[str] = yield Names(layout.state(topic))
+    return {number for number in map(layout.manifest_number, names) if number is not None}
+
+
+def _vanished(topic: str, load: int) -> StateRefused:
+    return StateRefused(f"the manifest {layout.manifest(topic, load)} vanished while it was read")

@@ -1,0 +1,88 @@
+"""A checkpoint: the files of rows and of rejects that an output has after a load. It stands for the
+manifests up to this load, so that nobody has to read all manifests since the first one.
+
+    _skidway/<topic>/checkpoints/<load as 20 digits>-<oldest as 20 digits>.jsonl
+
+    {"format": 1, "topic": "dc1.hdfs-logs", "load": 1300, "files": 2, "crc32c": of the other lines}
+    {"file": {... as in a manifest ...}, "load": 7, "schema_id": 12, "bucket_ms": 60000}
+    {"file": {...}, "load": 1299, "schema_id": 12, "bucket_ms": 60000}
+
+The number `oldest` is in the name, so that a listing shows it: manifests below it may be gone
+(chain.py). Manifests stay the only commit. A checkpoint says nothing that the manifests up to its
+load did not say, so it does not matter which loader writes it, or whether two loaders do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, Final, NamedTuple
+
+import google_crc32c
+
+from skidway.errors import StateRefused
+from skidway.loader.state import layout
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import DataFile
+from skidway.loader.state.operations import Names, Read, Steps
+
+FORMAT: Final = 1
+
+
+class Checkpoint(NamedTuple):
+    """The numbers in the name of a checkpoint."""
+
+    load: int
+    oldest: int
+
+
+def checkpoints(topic: str) -> Steps[list[Checkpoint]]:
+    """All checkpoints of a topic, oldest first."""
+    names: list[str] = yield Names(layout.checkpoints(topic))
+    found = map(layout.checkpoint_numbers, names)
+    return sorted(Checkpoint(*each) for each in found if each)
+
+
+def read(topic: str, checkpoint: Checkpoint) -> Steps[dict[str, LiveFile] | None]:
+    """The files by path; None if the checkpoint is gone. Raises StateRefused if it is damaged."""
+    path = layout.checkpoint(topic, *checkpoint)
+    data: bytes | None = yield Read(path)
+    if data is None:
+        return None
+    try:
+        return decode(data, checkpoint.load)
+    except (ValueError, TypeError, KeyError) as error:
+        raise StateRefused(f"the checkpoint {path} is damaged: {error}") from error
+
+
+def encode(topic: str, load: int, files: Mapping[str, LiveFile]) -> bytes:
+    """The content of a checkpoint; the same files always give the same bytes."""
+    lines = b"".join(_line(asdict(files[path])) for path in sorted(files))
+    head = {"format": FORMAT, "topic": topic, "load": load, "files": len(files)}
+    return _line(head | {"crc32c": google_crc32c.value(lines)}) + lines
+
+
+def decode(data: bytes, load: int) -> dict[str, LiveFile]:
+    """The files by path. Raises ValueError, TypeError or KeyError if the data is no checkpoint of
+    this load."""
+    first, _, lines = data.partition(b"\n")
+    head = json.loads(first)
+    if head["format"] != FORMAT or head["load"] != load:
+        raise ValueError(f"it is no checkpoint of load {load} in format {FORMAT}")
+    if google_crc32c.value(lines) != head["crc32c"]:
+        raise ValueError("its CRC-32C is another one")
+    files = {each.file.path: each for each in _files(lines.splitlines())}
+    if len(files) != head["files"]:
+        raise ValueError(f"it has {len(files)} files instead of {head['files']}")
+    return files
+
+
+def _files(lines: Iterable[bytes]) -> Iterable[LiveFile]:
+    for line in lines:
+        content: dict[str, Any] = json.loads(line)
+        yield LiveFile(**{**content, "file": DataFile(**content["file"])})
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode() + b"\n"

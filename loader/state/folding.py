@@ -1,0 +1,91 @@
+"""Folding: a checkpoint takes the place of old manifests, which are then deleted.
+
+After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. The newest
+`keep` manifests stay, and some more: deletion ends at a checkpoint, so that the files of the output
+can be found for each load whose manifest is kept. A reload needs the tables (tables.py) as an old
+load left them; so the tables' files stay as long as a kept manifest names them.
+
+Everything here may be done twice, or by two loaders at once, or not at all: what is left undone is
+done after a later load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+from uuid import uuid4
+
+from skidway.loader.state import chain, checkpoint, layout
+from skidway.loader.state.checkpoint import Checkpoint
+from skidway.loader.state.live import KINDS, live
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.operations import Create, Created, Delete, Names, Steps
+
+CHECKPOINT_EVERY: Final = 100
+DELETIONS_MAX: Final = 1000
+"""How many manifests one load deletes at most. An output that was made before there were
+checkpoints may have very many."""
+
+
+def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:
+    """Writes a checkpoint of the newest load, if one is due, and deletes what it makes unnecessary.
+    The newest load must have moved all its files. keep: how many manifests stay at least. Returns
+    whether it wrote a checkpoint.
+
+    Raises Folded if other loaders have committed so many loads that the manifest is gone."""
+    topic = newest.topic
+    known = yield from checkpoint.checkpoints(topic)
+    if known and newest.number - known[-1].load < every:
+        return False
+    if newest.number < every:
+        return False
+    files = yield from live(newest, KINDS)
+    due = Checkpoint(newest.number, _oldest(known, newest.number - keep))
+    path = layout.checkpoint(topic, *due)
+    scratch = layout.staging(topic, newest.number + 1, uuid4().hex)
+    created: Created = yield Create(path, checkpoint.encode(topic, newest.number, files), scratch)
+    yield Delete(scratch)
+    yield from _delete(topic)
+    return created is Created.YES
+
+
+def _oldest(known: Iterable[Checkpoint], last: int) -> int:
+    """The first manifest to keep, if all manifests up to `last` may go."""
+    found = [1]
+    for each in known:
+        found.append(each.oldest)
+        if each.load <= last:
+            found.append(each.load + 1)
+    return max(found)
+
+
+def _delete(topic: str) -> Steps[None]:
+    """Deletes the manifests, checkpoints and tables' files that nobody needs any more, as the
+    checkpoints that exist now say."""
+    known = yield from checkpoint.checkpoints(topic)
+    oldest = max((each.oldest for each in known), default=1)
+    begin = max((each.load for each in known if each.load < oldest), default=0)
+    names: list[str] = yield Names(layout.state(topic))
+    numbers = [each for each in map(layout.manifest_number, names) if each is not None]
+    for number in sorted(each for each in numbers if each < oldest)[:DELETIONS_MAX]:
+        yield Delete(layout.manifest(topic, number))
+    for each in known:
+        if each.load < begin:
+            yield Delete(layout.checkpoint(topic, *each))
+    if oldest > 1:
+        kept = yield from chain.read(topic, oldest)
+        yield from _delete_tables(kept)
+
+
+def _delete_tables(kept: Manifest) -> Steps[None]:
+    """Deletes the tables' files that were written before the oldest kept manifest, and that it does
+    not name. No later manifest names them either: each names files of the one before it, and new
+    ones."""
+    for table, paths in kept.side.items():
+        folder = layout.tables(kept.topic, table)
+        names: list[str] = yield Names(folder)
+        for name in names:
+            number = layout.table_number(name)
+            if number is None or number >= kept.number or f"{folder}/{name}" in paths:
+                continue
+            yield Delete(f"{folder}/{name}")

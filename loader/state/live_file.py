@@ -1,0 +1,26 @@
+"""A file of an output, and what the manifest that added it says about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skidway.loader.state.manifest import DataFile, Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A file of the output, the load that added it, and the id of the schema that its columns
+    follow. bucket_ms: the size of the audit's buckets in which its rows were counted."""
+
+    file: DataFile
+    load: int
+    schema_id: int | None
+    bucket_ms: int = 0
+
+
+def added(manifest: Manifest, file: DataFile) -> LiveFile:
+    """A file that a load adds."""
+    schema_id = file.schema_id
+    if schema_id is None and manifest.schema is not None:
+        schema_id = manifest.schema.id
+    return LiveFile(file, manifest.number, schema_id, manifest.audit.get("bucket_ms", 0))

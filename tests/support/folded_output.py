@@ -1,0 +1,61 @@
+"""An output in memory whose old manifests are folded into checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from skidway.loader.state import checkpoint, layout, operations
+from skidway.loader.state.checkpoint import Checkpoint
+from skidway.loader.state.folding import fold
+from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest
+from support.loading import WHOLE
+from support.memory_store import MemoryStore
+
+TOPIC = WHOLE.topic
+KEEP, EVERY = 4, 2
+
+
+def load(number: int, removed: Sequence[str] = ()) -> Manifest:
+    """A load with a file of rows, a file of rejects and a file of marks."""
+    marks = layout.table(TOPIC, "marks", number)
+    files = (
+        DataFile(ROWS, f"{TOPIC}/rows-{number}", f"staged/{number}", 1, number, 0, 0),
+        DataFile(REJECTS, f"rejects-{number}", f"staged/r{number}", 1, 1, 0, 0),
+        DataFile("marks", marks, f"staged/m{number}", 1, 1, 0, 0),
+    )
+    first = (number - 1) // 3 * 3 + 1  # a snapshot of the marks every three loads
+    side = {"marks": tuple(layout.table(TOPIC, "marks", x) for x in range(first, number + 1))}
+    return replace(
+        WHOLE,
+        number=number,
+        files=files,
+        removed=tuple(removed),
+        side=side,
+        columns=None,
+        audit={"last": 9, "deltas": [], "bucket_ms": 60_000},
+    )
+
+
+def loaded(store: MemoryStore, manifest: Manifest, keep: int = KEEP) -> Manifest:
+    """Commits a load with all its files in place, and folds."""
+    for file in manifest.files:
+        store.put(file.path, b"x")
+    store.put(manifest.path, manifest.to_json())
+    operations.run(fold(manifest, keep, EVERY), store)
+    return manifest
+
+
+def loads(store: MemoryStore, last: int) -> Manifest:
+    for number in range(1, last + 1):
+        newest = loaded(store, load(number, [f"{TOPIC}/rows-{number - 1}"] if number == 5 else ()))
+    return newest
+
+
+def manifests(store: MemoryStore) -> list[int]:
+    names = map(layout.manifest_number, store.names(layout.state(TOPIC)))
+    return [each for each in names if each is not None]
+
+
+def checkpoints(store: MemoryStore) -> list[Checkpoint]:
+    return operations.run(checkpoint.checkpoints(TOPIC), store)

@@ -1,0 +1,110 @@
+"""Which files belong to an output, as the recount finds them in checkpoints and manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from skidway.audit.recount import committed_files, manifests
+from skidway.audit.recount.faults import Kind
+from skidway.audit.recount.manifests import ManifestUnreadable
+from skidway.audit.recount.named_files import NamedFiles
+from skidway.loader.state import layout
+from support import folded_output
+from support.folded_output import TOPIC, load, loaded, loads
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+LAST = 11
+REMOVED = f"{TOPIC}/rows-4"
+
+
+@pytest.fixture
+def named() -> Iterator[NamedFiles]:
+    with closing(NamedFiles()) as files:
+        yield files
+
+
+@pytest.fixture
+def folded() -> MemoryStore:
+    """An output whose manifests 1 to 6 are gone."""
+    store = MemoryStore()
+    loads(store, LAST)
+    return store
+
+
+def unfolded() -> MemoryStore:
+    store = MemoryStore()
+    for number in range(1, LAST + 1):
+        loaded(store, load(number, [REMOVED] if number == 5 else ()), keep=100)
+    return store
+
+
+@promise("5 checkpoint")
+def test_the_recount_finds_the_same_files_after_folding(
+    folded: MemoryStore, named: NamedFiles
+) -> None:
+    """A recount of an output whose old manifests are gone counts the same files as one that has
+    all manifests."""
+    found = committed_files.read(folded, TOPIC, named)
+    with closing(NamedFiles()) as whole:
+        assert committed_files.read(unfolded(), TOPIC, whole) == found == (LAST, [])
+        expected = {file for file in whole.all() if file.kind != "marks"}
+        assert {file for file in named.all() if file.kind != "marks"} == expected
+        assert named.count() == whole.count() == 2 * LAST - 1
+
+
+def test_a_manifest_that_was_created_again_does_not_count(
+    folded: MemoryStore, named: NamedFiles
+) -> None:
+    """A late loader may create a folded number again. The recount passes over that manifest."""
+    late = load(2)
+    folded.put(late.path, late.to_json())
+    assert manifests.loads(folded, TOPIC) == list(range(7, LAST + 1))
+    assert committed_files.read(folded, TOPIC, named) == (LAST, [])
+
+
+def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> None:
+    """A manifest that is gone without a checkpoint that allows it is a fault."""
+    folded.delete(layout.manifest(TOPIC, 9))
+    _, [fault, *_] = committed_files.read(folded, TOPIC, named)
+    assert (fault.kind, fault.what) == (Kind.NO_MANIFEST, f"manifest 9 of {TOPIC} is missing")
+
+
+@promise("5 checkpoint")
+def test_a_checkpoint_that_names_other_files_is_named(
+    folded: MemoryStore, named: NamedFiles
+) -> None:
+    """The recount compares the newest checkpoint, from which the loader goes on, with the manifests
+    before it."""
+    newest = folded_output.checkpoints(folded)[-1]
+    path = layout.checkpoint(TOPIC, *newest)
+    first, *lines = (folded.read(path) or b"").splitlines(keepends=True)
+    fewer = first.replace(b'"files":19', b'"files":18')
+    assert fewer != first
+    folded.put(path, fewer + b"".join(lines[1:]))
+    _, [fault] = committed_files.read(folded, TOPIC, named)
+    assert (fault.kind, fault.path) == (Kind.CHECKPOINT, path)
+    assert "names 18 files; the manifests name 19" in fault.what
+    folded.put(path, first + b"".join([lines[0].replace(b'"rows":1,', b'"rows":2,'), *lines[1:]]))
+    _, [fault] = committed_files.read(folded, TOPIC, named)
+    assert "the manifests name it otherwise" in fault.what
+
+
+def test_a_checkpoint_that_cannot_be_read_stops(folded: MemoryStore, named: NamedFiles) -> None:
+    """Without the checkpoint that stands for manifests that are gone, nothing says which files
+    belong to the output."""
+    oldest = folded_output.checkpoints(folded)[0]
+    folded.put(layout.checkpoint(TOPIC, *oldest), b"{}\n")
+    with pytest.raises(ManifestUnreadable, match="is no checkpoint"):
+        committed_files.read(folded, TOPIC, named)
+
+
+def test_loads_during_the_recount_that_are_folded_already(folded: MemoryStore) -> None:
+    """If manifests that came while the recount ran are gone already, the recount says so instead of
+    guessing what they removed."""
+    assert manifests.loads_after(folded, TOPIC, 8) == [9, 10, 11]
+    with pytest.raises(ManifestUnreadable, match="recount a shorter time"):
+        manifests.loads_after(folded, TOPIC, 3)

@@ -1,0 +1,203 @@
+"""Old manifests are folded into a checkpoint, and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from skidway.errors import StateRefused
+from skidway.loader.state import chain, commit, folding, layout, operations
+from skidway.loader.state.folding import fold
+from skidway.loader.state.live import KINDS, live
+from skidway.loader.state.manifest import ROWS
+from support.folded_output import EVERY, KEEP, TOPIC, checkpoints, load, loaded, loads, manifests
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+
+@promise("5 checkpoint")
+def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
+    """After folding, an output has the same files as before, although most manifests are gone."""
+    folded, whole = MemoryStore(), MemoryStore()
+    newest = loads(folded, 11)
+    for number in range(1, 12):
+        loaded(whole, load(number, [f"{TOPIC}/rows-4"] if number == 5 else ()), keep=100)
+    assert manifests(whole) == list(range(1, 12))
+    assert manifests(folded) == list(range(7, 12))
+    for kinds in (KINDS, (ROWS,)):
+        assert operations.run(live(newest, kinds), folded) == operations.run(
+            live(newest, kinds), whole
+        )
+    assert f"{TOPIC}/rows-4" not in operations.run(live(newest), folded)
+
+
+@promise("5 checkpoint")
+def test_every_kept_manifest_has_its_files_and_its_tables() -> None:
+    """For each load whose manifest is kept, the files of the output and the tables as they were
+    after it can still be read. What only older loads need is gone."""
+    store = MemoryStore()
+    loads(store, 30)
+    found = operations.run(chain.chain(TOPIC), store)
+    assert found.newest == 30
+    assert found.oldest <= 30 - KEEP + 1
+    for manifest in operations.run(chain.read_all(TOPIC, found.oldest, 31), store):
+        rows = operations.run(live(manifest), store)
+        assert {each.load for each in rows.values()} == {*range(1, manifest.number + 1)} - {4}
+        assert all(store.length(path) for path in manifest.side["marks"])
+    names = store.names(layout.tables(TOPIC, "marks"))
+    oldest = operations.run(chain.read(TOPIC, found.oldest), store)
+    first = int(oldest.side["marks"][0][-28:-8])
+    assert names == [f"{number:020}.parquet" for number in range(first, 31)]
+    assert len(checkpoints(store)) <= KEEP // EVERY + 2
+
+
+def test_objects_stay_few() -> None:
+    """The number of manifests, tables' files and checkpoints does not grow with the number of
+    loads."""
+    store = MemoryStore()
+    counts = []
+    for number in range(1, 61):
+        loaded(store, load(number))
+        counts.append(sum(1 for _ in store.files(layout.state(TOPIC))))
+    assert max(counts[40:]) == max(counts[20:40])
+
+
+@promise("5 checkpoint")
+def test_a_late_loader_does_not_take_a_folded_number() -> None:
+    """A loader that was stopped before its commit, until its number was folded, has lost the
+    number, although the store lets it create the manifest again."""
+    store = MemoryStore()
+    late = replace(load(2), uuid="b" * 32)
+    loads(store, 11)
+    for file in late.files:
+        store.put(file.staged, b"x")
+    assert operations.run(commit.commit(late), store) is False
+    assert operations.run(chain.newest_manifest(TOPIC), store) == load(11)
+    assert store.length(late.files[0].path) is not None  # the file of the load that won
+    loaded(store, load(12))
+    assert 2 not in manifests(store)
+
+
+@promise("5 checkpoint")
+def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
+    """If a start has deleted the staged files of such a loader, the loader has lost a race; nothing
+    is damaged."""
+    store = MemoryStore()
+    loads(store, 11)
+    late = replace(load(2), uuid="b" * 32)
+    assert operations.run(commit.commit(late), store) is False
+    assert operations.run(commit.is_lost(late), store)
+
+
+@promise("5 checkpoint")
+def test_a_reader_does_not_take_a_folded_manifest() -> None:
+    """A reader that looked for a manifest long ago does not take what a late loader has put into
+    its place."""
+    store = MemoryStore()
+    newest = loads(store, 11)
+    late = replace(load(2), uuid="b" * 32)
+    store.put(late.path, late.to_json())
+    with pytest.raises(chain.Folded):
+        operations.run(chain.read(TOPIC, 2), store)
+    with pytest.raises(chain.Folded):
+        operations.run(chain.read_all(TOPIC, 2, 9), store)
+    with pytest.raises(chain.Folded):
+        operations.run(live(load(3)), store)
+    assert operations.run(live(newest), store)
+
+
+@promise("5 checkpoint")
+def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
+    """All moves of a folded load are finished. A start deletes what was staged for its number."""
+    store = MemoryStore()
+    store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
+    newest = loads(store, 11)
+    for file in newest.files:
+        store.put(file.path, b"x")
+    assert operations.run(commit.begin(TOPIC), store) == newest
+    assert store.names(layout.stagings(TOPIC)) == []
+
+
+@promise("5 checkpoint")
+def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
+    """A loader that was stopped in the middle of its moves, until its load was folded and its file
+    removed, ends well."""
+    store = MemoryStore()
+    loads(store, 11)
+    before = store.snapshot
+    store.delete(f"{TOPIC}/rows-2")  # as if a later load had removed it
+    operations.run(commit.finish(load(2)), store)
+    assert store.snapshot == before - {(f"{TOPIC}/rows-2", b"x")}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda data: data.replace(b'"rows":1,', b'"rows":2,'), "CRC-32C"),
+        (lambda data: data[:-20], "CRC-32C"),
+        (lambda data: data.replace(b'"load":10,"files"', b'"load":11,"files"'), "load 10"),
+        (lambda data: b"", "damaged"),
+    ],
+)
+def test_a_damaged_checkpoint_stops(spoil: Callable[[bytes], bytes], words: str) -> None:
+    """If the newest checkpoint is damaged, the loader stops and names it."""
+    store = MemoryStore()
+    newest = loads(store, 11)
+    path = layout.checkpoint(TOPIC, *checkpoints(store)[-1])
+    store.put(path, spoil(store.read(path) or b""))
+    with pytest.raises(StateRefused, match=words):
+        operations.run(live(newest), store)
+
+
+@pytest.mark.parametrize("gone", [7, 9, 11])
+def test_a_missing_manifest_stops(gone: int) -> None:
+    """If a manifest is gone that no checkpoint allows to be gone, the loader stops and names the
+    first one that is missing."""
+    store = MemoryStore()
+    loads(store, 11)
+    store.delete(layout.manifest(TOPIC, gone))
+    if gone == 11:  # the chain ends earlier, which only the audit topic can show
+        assert operations.run(chain.newest_manifest(TOPIC), store) == load(10)
+        return
+    with pytest.raises(StateRefused, match=f"{gone:020}.json is missing"):
+        operations.run(chain.newest_manifest(TOPIC), store)
+
+
+def test_checkpoints_without_manifests_stop() -> None:
+    """If all manifests are gone, but a checkpoint is there, the topic was loaded before. A first
+    load would double the rows."""
+    store = MemoryStore()
+    loads(store, 11)
+    for number in manifests(store):
+        store.delete(layout.manifest(TOPIC, number))
+    with pytest.raises(StateRefused, match="is missing"):
+        operations.run(commit.begin(TOPIC), store)
+
+
+def test_few_loads_have_no_checkpoint() -> None:
+    """Before there are enough loads, nothing is folded."""
+    store = MemoryStore()
+    operations.run(fold(loaded(store, load(1)), KEEP, EVERY), store)
+    assert not checkpoints(store)
+    assert manifests(store) == [1]
+
+
+def test_the_first_checkpoint_of_an_old_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An output with very many manifests is folded bit by bit, a bounded number at each load."""
+    monkeypatch.setattr(folding, "DELETIONS_MAX", 3)
+    store = MemoryStore()
+    for number in range(1, 21):
+        each = load(number)
+        for file in each.files:
+            store.put(file.path, b"x")
+        store.put(each.path, each.to_json())
+    left = []
+    for number in range(21, 81):
+        loaded(store, load(number))
+        left.append(len(manifests(store)))
+        assert len(operations.run(live(load(number)), store)) == number
+    assert max(before - after for before, after in pairwise(left)) <= 3
+    assert left[-1] <= KEEP + EVERY + 1
