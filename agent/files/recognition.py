@@ -34,8 +34,8 @@ size.
 
 
 class Recognition:
-    """Decides what a file that lies on the host is. Owns the paths at which a cut file, or another
-    file with a known file's inode, was found since the last look.
+    """Decides what a file that lies on the host is. Owns a list of paths: those at which, since the
+    last look, it found a file that was truncated, or a new file that has the inode of a known one.
     """
 
     def __init__(

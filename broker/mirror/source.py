@@ -226,7 +226,8 @@ class MirrorSource:
 
     def _look_at_end(self, each: MirrorPartition) -> None:
         """Looks at the high watermark to find out whether the source has no batch at the offset
-        sought. The client does not report answers without batches.
+        sought. This look is needed because the client does not report fetch responses without
+        batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:

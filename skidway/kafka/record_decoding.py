@@ -130,7 +130,7 @@ def _record_ends(payload: bytes | bytearray, count: int) -> Int64s:
 
 
 def _long_record_end(payload: bytes | bytearray, at: int) -> int:
-    """The position after a record whose length has three bytes or more."""
+    """The position after a record whose length field (a varint) has three bytes or more."""
     size = shift = 0
     while payload[at] > 127:
         size |= (payload[at] & 127) << shift

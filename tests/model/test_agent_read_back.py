@@ -1,4 +1,5 @@
-"""Upgrades and refused retries at random moments: the agent reads from the brokers what arrived.
+"""After an upgrade of the agent or a refused retry, which happen here at random moments, the agent
+reads the brokers' logs to find out which of its batches arrived.
 
 The agent's own code runs over a real SQLite database; host, cluster and clock are simulated
 (support.agent_world, support.agent_schedule). Every line has cells, pieces of text that occur

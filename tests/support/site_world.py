@@ -320,7 +320,8 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Exchanges pairs of rows that differ only in the misplaced field. Returns all rows."""
+        """Puts rows into a wrong bucket, agent or topic: finds two rows that differ only in this
+        field, and gives each of the two rows the other one's value. Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}

@@ -38,7 +38,7 @@ COMING = {"audit sample"}
 """Commands that docs/open.md announces."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
-"""Extras of pyproject.toml that give a production host no program."""
+"""Extras of pyproject.toml with packages that no production host needs."""
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}

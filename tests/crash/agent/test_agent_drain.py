@@ -233,10 +233,10 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, drain prints the file's path, and only the file's topic gets no
-    last word. When the file is readable, the next drain delivers the file's lines and sends the
-    topic's last word. If the file then grows and is unreadable again, the next drain takes this
-    last word back."""
+    """If a file cannot be read, `drain` prints the file's path, and sends no last word for the
+    file's topic. All other topics get theirs. When the file is readable, the next drain delivers
+    the file's lines and sends the topic's last word. If the file then grows and is unreadable
+    again, the next drain takes this last word back."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)

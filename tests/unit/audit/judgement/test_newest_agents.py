@@ -47,8 +47,8 @@ POLICY = Policy(
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
-"""A message, and the time of the audit's clock when the audit took it. Messages lie in the log in
-the order of their list."""
+"""A message, and the time of the audit's clock when the audit took it. A test gives a list of
+these; the log has the messages in the order of the list."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:

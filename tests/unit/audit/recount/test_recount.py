@@ -432,8 +432,9 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """A topic without manifests is reported under the name of the output that counted it, even if
-    that output's counts are older than the hours that are recounted."""
+    """If a topic has no manifests, the recount reports the topic under the name of the output (the
+    loader's directory) whose counts it finds in the audit. This is true even if all these counts
+    are of hours before the recounted ones."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())

@@ -446,8 +446,9 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """`skidway audit retire` retires only a place that has counted. For any other name, the error
-    lists the known places or says how to name a place."""
+    """`skidway audit retire` retires only a place (a tier of one cluster or output) that has
+    counted. If no place of the given name has counted, the error lists those that have. If the name
+    cannot be that of a place, the error says how a place is named."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)
