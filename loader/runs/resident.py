@@ -47,7 +47,12 @@ class ResidentLoader:
     def run(self) -> None:
         """Makes runs until the program is asked to end. A run begins `every_s` seconds after the
         previous run began; if the previous run took longer, as soon as it has ended. Raises
-        ConfigurationRefused."""
+        ConfigurationRefused.
+
+        Tells the service manager at once that the program is ready: the first run may take hours,
+        and nothing that somebody does on this host makes it shorter.
+        """
+        systemd.ready("the first run has not ended yet")
         with (
             suppress(Interrupted),
             SparkRunner(self._settings, lambda: self._shutdown.requested) as spark,

@@ -143,6 +143,45 @@ def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet)
     assert fleet.server.read(look).split() == ["active", "enabled"]
 
 
+def test_loads_may_follow_each_other_all_day(fleet: Fleet) -> None:
+    """With `loader_every`, site.yml disables the loader's timer and starts a service that stays:
+    lines become rows although nobody starts a load. Once this variable is gone, site.yml stops the
+    service, which ends well, and the timer is back."""
+    played = ["--limit", "loaders", "--tags", "loader_configure,loader_run"]
+    stays, timer = "skidway-loader-resident.service", "skidway-loader.timer"
+    state = "systemctl is-active {0}; systemctl is-enabled {0}"
+    every = ["-e", '{"loader_every": "5s"}']
+    fleet.control.succeed("site", *played, *every)
+    assert fleet.server.read(state.format(stays)).split() == ["active", "enabled"]
+    assert fleet.server.run(state.format(timer), check=False).stdout.split() == [
+        "inactive", "disabled",
+    ]  # fmt: skip
+    pid = show(fleet.server, stays, "MainPID")["MainPID"]
+    assert "load run --every 5s" in fleet.server.read(f"tr '\\0' ' ' </proc/{pid}/cmdline")
+    assert not fleet.control.succeed("site", *played, *every).changed
+    assert show(fleet.server, stays, "MainPID")["MainPID"] == pid
+    settings = fleet.server.read("cat /etc/skidway/loader.yml")
+    assert "collector.url: http://127.0.0.1:8088" in settings
+
+    before = {host.name: fleet.lines(host) for host in fleet.applications}
+    fleet.start_press("all-day")
+    for host in fleet.applications:
+        fleet.pressed(host, more_than=before[host.name] + 100)
+    last = fleet.stop_press()
+    fleet.wait_for_verdict("agent,broker,hdfs")
+
+    fleet.control.succeed("site", *played)
+    assert fleet.server.read(state.format(timer)).split() == ["active", "enabled"]
+    assert fleet.server.run(state.format(stays), check=False).stdout.split() == [
+        "inactive", "disabled",
+    ]  # fmt: skip
+    assert show(fleet.server, stays, "Result", "ExecMainStatus") == {
+        "Result": "success",
+        "ExecMainStatus": "0",
+    }
+    pressed_once(fleet, "all-day", last)
+
+
 def recounted(fleet: Fleet) -> set[tuple[str, str]]:
     """(output, verdict) of each recount that the audit knows, in all topics."""
     topics = fleet.report("report")["topics"]

@@ -79,14 +79,12 @@ class Fleet:
         """An RFC 3339 time as milliseconds since 1970."""
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
-    def wait_for_verdict(self) -> str:
-        """Waits until the audit proves that the lines of the application hosts have arrived: all
-        lines that were written before this call. Returns the time of the call."""
+    def wait_for_verdict(self, tiers: str = "agent,broker") -> str:
+        """Waits until the audit proves that the lines of the application hosts have arrived in
+        these tiers: all lines that were written before this call. Returns the time of the call."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
-        status, said = self.audit(
-            f"wait {named} --since {moment} --tiers agent,broker --timeout-s 300"
-        )
+        status, said = self.audit(f"wait {named} --since {moment} --tiers {tiers} --timeout-s 300")
         assert status == 0, said
         return moment
 
@@ -121,10 +119,13 @@ class Fleet:
             host.run(f"systemctl stop {PRESS}")
         return {h.name: int(h.read("cat /var/tmp/press.last")) for h in self.applications}
 
+    def lines(self, host: Host) -> int:
+        """How many lines nginx has written on a host."""
+        return int(host.read("cat /var/log/nginx/access.log* | wc -l"))
+
     def pressed(self, host: Host, more_than: int = 0) -> None:
         """Waits until nginx has written more than `more_than` lines."""
-        count = "cat /var/log/nginx/access.log* | wc -l"
-        eventually(lambda: int(host.read(count)) > more_than, within_s=120, what="nginx writes")
+        eventually(lambda: self.lines(host) > more_than, within_s=120, what="nginx writes")
 
 
 def make_versions() -> None:

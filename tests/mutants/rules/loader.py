@@ -284,6 +284,16 @@ MUTANTS = (
         ("tests/unit/loader/runs/test_resident.py::test_a_refused_configuration_ends_the_program",),
     ),
     Mutant(
+        "a loader that stays is ready only after its first run",
+        "loader/runs/resident.py",
+        '        systemd.ready("the first run has not ended yet")\n',
+        "",
+        (
+            "tests/unit/loader/runs/test_resident.py::"
+            "test_it_is_ready_before_its_first_run_has_ended",
+        ),
+    ),
+    Mutant(
         "a Spark that has died is asked again",
         "loader/spark/runner.py",
         "        if self._session is not None and not session.is_alive(self._session):\n",

@@ -8,6 +8,7 @@ import pytest
 from kazoo.hosts import collect_hosts
 
 from deploy.ansible.plugins.plugin_utils import addresses
+from skidway.audit.settings import DASHBOARD_LISTENER
 from skidway.broker.settings import parse_endpoint
 from skidway.coordination import check_connect
 from skidway.kafka.client.cluster import parse_bootstrap
@@ -147,3 +148,39 @@ def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"
     assert addresses.health_of(moved, "broker", {"broker.id": 2}) == "http://127.0.0.1:9102/health"
     assert addresses.health_of(moved, "broker", None) == "http://127.0.0.1:9999/health"
+
+
+@pytest.mark.parametrize(
+    ("listener", "here", "elsewhere"),
+    [
+        (None, "http://127.0.0.1:8088", ""),
+        ("127.0.0.1:9000", "http://127.0.0.1:9000", ""),
+        ("localhost:9000", "http://localhost:9000", ""),
+        ("[::1]:9000", "http://[::1]:9000", ""),
+        (":9000", "http://127.0.0.1:9000", ""),
+        (9000, "http://127.0.0.1:9000", ""),
+        ("0.0.0.0:9000", "http://127.0.0.1:9000", "http://m.internal:9000"),
+        ("[::]:9000", "http://[::1]:9000", "http://m.internal:9000"),
+        ("10.0.0.5:9000", "http://10.0.0.5:9000", "http://m.internal:9000"),
+        ("[fd00::5]:9000", "http://[fd00::5]:9000", "http://m.internal:9000"),
+    ],
+)
+def test_a_collector_is_asked_where_its_listener_can_be_reached(
+    listener: Any, here: str, elsewhere: str
+) -> None:
+    """A program on the collector's own host asks it at its listener. A program on another host asks
+    it under the name that other hosts use, and not at all if the collector listens on loopback."""
+    settings = {} if listener is None else {"audit_settings": {"listener": listener}}
+    audit = [host("m", skidway_address="m.internal", **settings)]
+    assert addresses.collector_url(audit, host("m")) == here
+    assert addresses.collector_url(audit, host("l")) == elsewhere
+
+
+def test_without_a_collector_nobody_is_asked() -> None:
+    """An inventory without the group `audit` gives no address."""
+    assert addresses.collector_url([], host("l")) == ""
+
+
+def test_the_collector_listens_where_its_settings_say_by_default() -> None:
+    """The roles know the collector's default listener."""
+    assert addresses.DASHBOARD_LISTENER == DASHBOARD_LISTENER

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from deploy.ansible.plugins.plugin_utils import problems as mistakes
+from skidway.cli.moments import parse_duration
+from skidway.loader.runs.resident import LEAST_EVERY_S
 
 
 def host(name: str, **variables: Any) -> dict[str, Any]:
@@ -178,3 +180,22 @@ def test_a_mistake_in_the_inventory_is_one_sentence(
     assert sentence in problems(
         {group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters
     )
+
+
+KAFKA = {"bootstrap_servers": "k:9092"}
+
+
+@pytest.mark.parametrize("every", [None, "", "1s", "60s", "090s", "5m", "2h", "1d"])
+def test_a_loader_s_time_between_runs_is_one_that_the_loader_takes(every: str | None) -> None:
+    """No problem is reported for a time that `skidway load run --every` takes, nor for none."""
+    found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
+    assert found == ""
+    if every:
+        assert parse_duration(every, "--every") >= LEAST_EVERY_S
+
+
+@pytest.mark.parametrize("every", [60, "60", "0s", "1 m", "1min", "-5s", True])
+def test_another_time_between_runs_is_reported(every: Any) -> None:
+    """A time that the loader would refuse is reported before anything is changed, with its host."""
+    found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
+    assert found.startswith(f"l: loader_every is {every!r}")

@@ -28,3 +28,11 @@ def test_variables_reach_a_service_as_they_are() -> None:
         '"SINCE=26h"',
     ]
     assert units.environment({"A": 'my "lake" 100%\\'}) == ['"A=my \\"lake\\" 100%%\\\\"']
+
+
+def test_a_service_has_the_given_variables_beside_the_derived_ones() -> None:
+    """Environment variables that an operator gives do not remove those that the role derives. They
+    come last, so that systemd takes the operator's value of a variable that both have."""
+    for given in ("A=1", ["A=1"]):
+        sections = units.drop_in({"Service": {"Environment": given}}, Environment=["B=2"])
+        assert sections == {"Service": {"Environment": ["B=2", "A=1"]}}

@@ -15,7 +15,8 @@ from skidway.cli.commands import main
 from skidway.errors import UsageError
 
 SERVICES = [name for name in units.names() if name.endswith(".service")]
-JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
+RESIDENT = "skidway-loader-resident.service"
+JVM = {"skidway-zookeeper.service", "skidway-loader.service", RESIDENT}
 ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
 """The services that a timer starts for one run at a time. They use the loader's installation and
 user."""
@@ -30,10 +31,10 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 def test_every_program_has_its_unit() -> None:
     """There are services for the six programs, for the audit's counters (one instance for each
-    cluster that is counted) and for the recount of loaded rows. There are timers for the load and
-    the recount."""
+    cluster that is counted), for a loader that stays, and for the recount of loaded rows. There are
+    timers for the load and the recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
-    expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
+    expected |= {"skidway-audit-count@.service", "skidway-recount.service", RESIDENT}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
 
 
@@ -66,7 +67,8 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
     else:
         assert service["Type"] == "notify"
         assert service["Restart"] == "on-failure"
-        assert service["RestartPreventExitStatus"] == "65 78"
+        refused = "2 65 78" if unit == RESIDENT else "65 78"
+        assert service["RestartPreventExitStatus"] == refused
 
 
 def program_of(unit: str) -> str:
@@ -74,6 +76,35 @@ def program_of(unit: str) -> str:
     if unit in ONE_RUN:
         return "loader"
     return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
+
+
+def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
+    """The two units of the loader differ in how they run it and what they call themselves, not in
+    user, paths and protection."""
+    once = dict(sections("skidway-loader.service")["Service"])
+    stays = dict(sections(RESIDENT)["Service"])
+    own = {"Environment", "Restart", "RestartSec", "RestartPreventExitStatus"}
+    differing = {key for key in {*once, *stays} if once.get(key) != stays.get(key)}
+    assert differing == {"Type", "ExecStart", "TimeoutStartSec", "SyslogIdentifier"} | own
+    assert sections(RESIDENT)["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_a_loader_that_stays_is_what_the_command_takes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The command of the unit is understood with the time that the unit has: it gets as far as the
+    configuration, which is missing here. Another time is refused with the status after which the
+    unit is not started again."""
+    service = sections(RESIDENT)["Service"]
+    name, _, every = service["Environment"].partition("=")
+    words = service["ExecStart"].split()[1:]
+    missing = ["--config", str(tmp_path / "none.yml")]
+    assert f"${{{name}}}" in words
+    for said, status in ((every, 78), ("often", 2)):
+        given = [said if word == f"${{{name}}}" else word for word in words]
+        assert main([*given, *missing]) == status
+        assert str(status) in service["RestartPreventExitStatus"].split()
+    assert "--every 'often' is not a duration" in capsys.readouterr().err
 
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:

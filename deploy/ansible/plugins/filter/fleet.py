@@ -28,6 +28,7 @@ from ..plugin_utils import (
 FILTERS: tuple[Callable[..., Any], ...] = (
     addresses.bootstrap_servers,
     addresses.broker_address,
+    addresses.collector_url,
     addresses.health_of,
     addresses.health_url,
     addresses.registry_url,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
 from typing import Any
 
 from .inventory import Clusters, HostVars, cluster_of
@@ -21,6 +22,8 @@ METRICS_LISTENERS = {
     "zookeeper": "127.0.0.1:9106",
 }
 """Where each program serves /metrics and /health by default (the defaults of its settings)."""
+DASHBOARD_LISTENER = "127.0.0.1:8088"
+"""Where the audit's collector answers by default (the default of its setting `listener`)."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
 """Where a request from the same host goes if the program listens on all addresses."""
 
@@ -81,6 +84,25 @@ def registry_url(hosts: Iterable[HostVars]) -> str:
     return ",".join(_registry_url(host) for host in hosts)
 
 
+def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
+    """The URL of the audit's collector for a program on the host `asking`; "" if there is no
+    collector, or if the collector listens only on the loopback interface of another host.
+
+    `hosts`: the hosts of the group `audit`. Nothing here makes the collector listen elsewhere,
+    because its pages have neither a password nor TLS.
+    """
+    for host in hosts:
+        settings = flat(host.get("audit_settings") or {})
+        name, _, port = str(settings.get("listener") or DASHBOARD_LISTENER).rpartition(":")
+        name = name.strip("[]")
+        if host.get("inventory_hostname") == asking.get("inventory_hostname"):
+            here = f"[{name}]" if ":" in name else name
+            return f"http://{WILDCARDS.get(name, here)}:{port}"
+        if not _is_loopback(name):
+            return f"http://{_at(host, port)}"
+    return ""
+
+
 def health_url(listener: str) -> str:
     """The URL of /health, on the program's own host, for a value of metrics.listener."""
     host, _, port = str(listener).rpartition(":")
@@ -96,6 +118,15 @@ def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = N
     """
     settings = flat(in_use or host.get(f"{program}_settings") or {})
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
+
+
+def _is_loopback(name: str) -> bool:
+    """Whether a program that listens on this address serves its own host only. Without an address,
+    the programs listen on loopback."""
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name in ("", "localhost")
 
 
 def _at(host: HostVars, port: Any) -> str:

@@ -48,6 +48,8 @@ variable that names the service for all hosts, and the programs that use the ser
 programs has its group, its name, and the setting that names the service for one host."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
+_EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")
+"""The times that `skidway load run --every` takes; of the longest ones, only some."""
 
 
 def inventory_problems(
@@ -64,6 +66,7 @@ def inventory_problems(
         *_missing_services(groups, hosts),
         *_number_problems(clusters, groups, hosts),
         *_settings_problems(clusters, groups, hosts),
+        *_loader_problems(groups, hosts),
     ]
 
 
@@ -192,6 +195,16 @@ def _settings_problems(
             f"The group audit has {len(groups['audit'])} hosts ({', '.join(groups['audit'])}): two "
             "counters of one cluster would break each other's sums, so it takes one."
         )
+
+
+def _loader_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
+    for name in groups.get("loaders", []):
+        every = hosts[name].get("loader_every")
+        if every not in (None, "") and not _EVERY.fullmatch(str(every)):
+            yield (
+                f"{name}: loader_every is {every!r}, which is no time between runs: write 60s, 5m "
+                "or 1h, or leave it empty for single runs by the timer."
+            )
 
 
 def _number_problems(

@@ -7,6 +7,9 @@ from typing import Any
 
 from .settings import Settings
 
+ENVIRONMENT = "Environment"
+"""The key of a service whose values add up."""
+
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
     """The text of a systemd drop-in, from {section: {key: value}}. A list gives several lines with
@@ -26,11 +29,16 @@ def environment(variables: Mapping[str, Any]) -> list[str]:
 
 
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
-    """The sections of a service's drop-in: the given entries override those that the role
-    derives."""
+    """The sections of a service's drop-in: the given entries override those that the role derives.
+
+    Given environment variables stand behind the derived ones; of two values of one variable,
+    systemd takes the last.
+    """
     derived = {key: value for key, value in service.items() if value not in (None, "", [])}
     sections = {name: dict(entries) for name, entries in given.items()}
-    sections["Service"] = derived | sections.get("Service", {})
+    entries = sections.get("Service", {})
+    both = [*_listed(derived.get(ENVIRONMENT)), *_listed(entries.get(ENVIRONMENT))]
+    sections["Service"] = derived | entries | ({ENVIRONMENT: both} if both else {})
     return {name: entries for name, entries in sections.items() if entries}
 
 
@@ -39,6 +47,12 @@ def _quoted(value: str) -> str:
     for each in ("\\", '"'):
         value = value.replace(each, f"\\{each}")
     return value.replace("%", "%%")
+
+
+def _listed(value: Any) -> list[Any]:
+    if value in (None, ""):
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _systemd(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from skidway import systemd
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.resident import ResidentLoader
@@ -93,6 +94,23 @@ def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
     assert resident.health == [True, False, False]
     assert resident.loader.health().detail == {"runs": 3, "problem": None}
     assert resident.shutdown.waits == [EVERY_S] * 3
+
+
+def test_it_is_ready_before_its_first_run_has_ended(
+    textfile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service manager is told that the loader is ready before the first run, which may take
+    hours, and after each run what became of it."""
+    said: list[str] = []
+
+    def run() -> Report:
+        said.append("run")
+        return Report()
+
+    monkeypatch.setattr(systemd, "ready", said.append)
+    resident = Resident(textfile, run, fails(Unreachable("nobody answers")))
+    resident.loader.run()
+    assert said == ["the first run has not ended yet", "run", "loads", "nobody answers"]
 
 
 def test_each_run_leaves_its_outcome(textfile: Path) -> None:

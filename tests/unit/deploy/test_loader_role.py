@@ -1,0 +1,148 @@
+"""The two forms of the loader, single runs and the service that stays, as the role sets them up."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy import variables
+from deploy.ansible.plugins.plugin_utils.units import unit_text
+from skidway import units
+from support.role_variables import RoleVariables
+
+RESIDENT = "skidway-loader-resident.service"
+KNOWN = {"loader_known_units": {"stdout": "\n".join(units.names())}}
+TASKS = variables.COLLECTION / "roles" / "loader" / "tasks"
+
+
+def role(audit: dict[str, Any] | None = None, **given: Any) -> RoleVariables:
+    """The role on the host `loads`. audit: the variables of the audit's host."""
+    hosts: dict[str, dict[str, Any]] = {
+        "loads": {"inventory_hostname": "loads"},
+        "b1": {"inventory_hostname": "b1"},
+        "audits": {"inventory_hostname": "audits", **(audit or {})},
+    }
+    said = {
+        "inventory_hostname": "loads",
+        "skidway_clusters": {"dc1": {}},
+        "loader_output": "/srv/lake",
+        **KNOWN,
+    }
+    groups = {"brokers": ["b1"], "audit": ["audits"], "loaders": ["loads"]}
+    return RoleVariables("loader", {**said, **given}, hosts, groups)
+
+
+def test_without_a_time_between_runs_the_timer_starts_them() -> None:
+    """By default, loads are single runs. The drop-in of the service that stays names no time, so a
+    person who starts this service gets the time that its unit has."""
+    found = role()
+    assert found["loader_stays"] is False
+    assert found["common_overrides"][RESIDENT] == {
+        "Service": {"LogNamespace": "skidway", "ReadWritePaths": ["/srv/lake"]}
+    }
+
+
+def test_with_a_time_between_runs_the_service_stays() -> None:
+    """With loader_every, the service that stays gets this time. Otherwise its drop-in is that of a
+    single run: user-given variables, such as those of HDFS, and directories hold for both."""
+    hdfs = ["HADOOP_USER_NAME=etl", "KRB5CCNAME=/run/etl"]
+    found = role(loader_every="90s", loader_unit_overrides={"Service": {"Environment": hdfs}})
+    assert found["loader_stays"] is True
+    overrides = found["common_overrides"]
+    once, stays = overrides["skidway-loader.service"], overrides[RESIDENT]
+    assert once["Service"]["Environment"] == hdfs
+    assert stays["Service"]["Environment"] == ['"LOAD_EVERY=90s"', *hdfs]
+    assert {**stays["Service"], "Environment": hdfs} == once["Service"]
+
+
+def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
+    """If the installed version has no unit for a loader that stays, its loads are single runs, so
+    that they do not end with a step back to that version."""
+    older = {"stdout": "skidway-loader.service\nskidway-loader.timer"}
+    assert role(loader_every="60s", loader_known_units=older)["loader_stays"] is False
+
+
+def test_one_form_runs_and_the_other_is_stopped_for_good() -> None:
+    """For either form, the role starts one of timer and service, and stops and disables the
+    other, so that no boot starts both."""
+    wants: dict[bool, set[tuple[str, bool]]] = {True: set(), False: set()}
+    for name in ("timer.yml", "resident.yml"):
+        for task in yaml.safe_load((TASKS / name).read_text()):
+            if "when" not in task:
+                continue
+            stays = not task["when"].startswith("not ")
+            assert task["when"].removeprefix("not ").startswith("loader_stays | bool")
+            if "ansible.builtin.import_role" in task:
+                unit, enabled = task["vars"]["common_service"], True
+            else:
+                asked = task["ansible.builtin.systemd_service"]
+                unit, enabled = asked["name"], asked["enabled"]
+                assert (asked["state"] == "stopped") == (not enabled)
+            wants[stays].add((unit, enabled))
+    assert wants == {
+        False: {("skidway-loader.timer", True), (RESIDENT, False)},
+        True: {("skidway-loader.timer", False), (RESIDENT, True)},
+    }
+
+
+def test_the_loader_asks_a_collector_that_it_can_reach() -> None:
+    """If the collector's listener can be reached from the loader's host, the role sets
+    collector.url. Otherwise the loader's file does not have this key, and a loader of an older
+    version, which does not know it, accepts the file."""
+    opened = role({"audit_settings": {"listener": "10.0.0.5:8088"}})
+    assert opened["common_settings"]["collector.url"] == "http://audits:8088"
+    assert "collector.url" not in role()["common_settings"]
+    assert "collector.url" not in role(loader_collector_url="")["common_settings"]
+
+
+def test_the_inventory_may_name_another_collector() -> None:
+    """loader_collector_url overrides the derived address, and loader_settings overrides both."""
+    named = role(loader_collector_url="https://audit.example.com")
+    assert named["common_settings"]["collector.url"] == "https://audit.example.com"
+    settings = {"collector": {"url": "http://other:1"}}
+    both = role(loader_collector_url="http://x:1", loader_settings=settings)
+    assert both["common_settings"]["collector.url"] == "http://other:1"
+
+
+def installed(unit: str, found: RoleVariables, root: Path) -> Path:
+    """Writes a unit and its drop-in below `root`, as the role would, and returns the unit's
+    path."""
+    file = root / "etc/systemd/system" / unit
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(units.text(unit).replace("/opt/skidway", f"{root}/opt/skidway"))
+    drop_in = file.parent / f"{unit}.d" / "50-inventory.conf"
+    drop_in.parent.mkdir(exist_ok=True)
+    drop_in.write_text(unit_text(found["common_overrides"][unit]) + "\n")
+    program = root / "opt/skidway/current/loader/bin/skidway"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return file
+
+
+def said_about(file: Path) -> list[str]:
+    """What `systemd-analyze verify` prints about a unit and its drop-ins."""
+    command = ["systemd-analyze", "verify", "--man=no", str(file)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    return [line for line in said.splitlines() if "skidway" in line]
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize("every", ["", "60s"])
+@pytest.mark.parametrize("unit", ["skidway-loader.service", "skidway-loader.timer", RESIDENT])
+def test_systemd_understands_both_forms(unit: str, every: str, tmp_path: Path) -> None:
+    """`systemd-analyze verify` prints nothing about the loader's units with the drop-ins that the
+    role writes, in either form. It reads the drop-ins: it names a key that is misspelt there."""
+    overrides = {"Service": {"Environment": "HADOOP_USER_NAME=etl", "MemoryMax": "4G"}}
+    found = role(loader_every=every, loader_unit_overrides=overrides)
+    installed("skidway-loader.service", found, tmp_path)
+    file = installed(unit, found, tmp_path)
+    assert said_about(file) == []
+    drop_in = file.parent / f"{unit}.d" / "50-inventory.conf"
+    section = "[Timer]" if unit.endswith(".timer") else "[Service]"
+    drop_in.write_text(f"{drop_in.read_text()}\n{section}\nProtectHomes=yes\n")
+    assert any("ProtectHomes" in line for line in said_about(file))
