@@ -24,7 +24,7 @@ from skidway.demo.writer import Tally
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.loader.cli import SLICES
+from skidway.loader.runs.progress_display import EVENT
 
 WRITTEN_WITHIN_S = 40.0
 PAUSE_S = 3.0
@@ -237,12 +237,13 @@ class Trial(Demo):
 
     def _is_loading(self) -> bool:
         """Whether Spark has begun to run the parts (slices) of a load."""
-        return f" {SLICES}" in self.supervisor.errors("loader").read_text(errors="replace")
+        return EVENT in self.supervisor.errors("loader").read_text(errors="replace")
 
     def _loaded(self) -> list[dict[str, Any]]:
         config = str(self.site.config("loader"))
         done = self.command("load", "status", "--json", "--config", config)
-        return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
+        rows = json.loads(done.stdout)["partitions"]
+        return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
         """Notes how many offsets are loaded according to the manifests. `_filled` adds to this
