@@ -13,7 +13,7 @@ _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into
 _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
 _skidway/<topic>/waiting/<agent>-<file>        since when an announcement has been missing, ms
-_skidway/_runs/<uuid>.json                     a run that works on the output now (run_notes.py)
+_skidway/_runs/<uuid>.note                     a run that works on the output now (run_notes.py)
 """
 
 from __future__ import annotations
@@ -177,5 +177,6 @@ def waiting(topic: str, agent: int, file: int) -> str:
 
 
 def run_note(run: str) -> str:
-    """Path of the note about a run, whose id is a uuid in hex digits."""
-    return f"{RUNS}/{run}.json"
+    """Path of the note about a run, whose id is a uuid in hex digits. The note is JSON, but has
+    another suffix than manifests, so that nobody who lists `*/*.json` takes it for one."""
+    return f"{RUNS}/{run}.note"

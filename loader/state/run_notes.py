@@ -1,6 +1,6 @@
 """Notes about the runs that work on an output now: one small file for each run.
 
-    <root>/_skidway/_runs/<uuid>.json
+    <root>/_skidway/_runs/<uuid>.note
 
     {"format": 1, "id": "32 hex digits", "program": "0.1.0", "since": ms since the epoch,
      "said": ms since the epoch, "count": 17,
