@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skidway import log, service
 from skidway.cli.moments import parse_duration, parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
-from skidway.cli.output import Progress, print_json, print_rows
+from skidway.cli.output import print_json, print_rows
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
 from skidway.loader.settings import LoaderSettings
@@ -22,17 +24,17 @@ from skidway.service import Shutdown
 from skidway.settings import peek
 from skidway.telemetry import Health, TelemetryServer
 
+if TYPE_CHECKING:
+    from skidway.loader.runs.progress_display import ProgressLine
+
 PROGRAM = "loader"
 
 RUN = "load every topic up to its watermark now, and end"
 PLAN = "show what `run` would load; changes nothing"
 COMPACT = "put the small files of each hour together; readers of manifests switch at once"
-STATUS = "show what is loaded, by topic and partition"
+STATUS = "show what is loaded, by topic and partition, and which runs work on the output"
 HISTORY = "show what each of the newest loads committed"
 VALIDATE = "check the configuration"
-
-SLICES = "slices"
-"""What the progress of `load run` counts; the demo waits for this word."""
 
 _log = log.get(__name__)
 
@@ -56,6 +58,10 @@ def register(subparsers: Any) -> None:
         if verb == "run":
             each.add_argument(
                 "--every", metavar="TIME", help="go on, and begin a run every 60s, 5m, ...; no end"
+            )
+        if verb == "status":
+            each.add_argument(
+                "--look", metavar="TIME", help="look twice: tells a silent run from a running one"
             )
         if verb == "history":
             each.add_argument(
@@ -89,11 +95,8 @@ def _run(args: argparse.Namespace) -> int:
     with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
         telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
         try:
-            report = load(
-                settings,
-                interrupted=lambda: interrupt.requested,
-                progress=lambda topic: _progress(topic, SLICES, quiet=args.json),
-            )
+            with _progress_line(args) as shown:
+                report = load(settings, interrupted=lambda: interrupt.requested, shown=shown)
         finally:
             if telemetry is not None:
                 telemetry.stop()
@@ -135,7 +138,9 @@ def _plan(args: argparse.Namespace) -> int:
 
     settings = _settings(args)
     rows, code = planned(settings)
-    columns = ("topic", "partition", "loaded", "first", "end", "records", "slices", "problem")
+    columns = (
+        "topic", "partition", "loaded", "first", "end", "records", "slices", "seconds", "problem",
+    )  # fmt: skip
     print_rows(rows, columns, as_json=args.json)
     return code
 
@@ -147,20 +152,21 @@ def _compact(args: argparse.Namespace) -> int:
     now_ms = clock.time_ms()
     since = _hour(parse_moment(args.since, now_ms)) if args.since else ""
     until = _hour(parse_moment(args.until, now_ms, "--until"))
-    results = compact(
-        settings,
-        clock,
-        lambda hour: since <= hour < until,
-        interrupted=lambda: interrupt.requested,
-        progress=lambda topic: _progress(topic, "groups of files", quiet=args.json),
-    )
+    with _progress_line(args) as shown:
+        results = compact(
+            settings,
+            clock,
+            lambda hour: since <= hour < until,
+            interrupted=lambda: interrupt.requested,
+            shown=shown,
+        )
     rows, code = [each.document() for each in results], exit_code(results)
     if args.json:
         print_json({"ok": code == 0, "topics": rows})
     else:
         columns = ("topic", "loads", "hours", "files_before", "files_after", "rows")
-        shown = [{**each, "loads": each["loads"] or None} for each in rows]
-        print_rows(shown, columns, as_json=False)
+        rows = [{**each, "loads": each["loads"] or None} for each in rows]
+        print_rows(rows, columns, as_json=False)
     for each in results:
         for problem in each.problems:
             sys.stderr.write(f"skidway load: {problem}\n")
@@ -172,11 +178,28 @@ def _hour(time_ms: int) -> str:
 
 
 def _status(args: argparse.Namespace) -> int:
+    from skidway.loader.runs import running
     from skidway.loader.runs.status import status
+    from skidway.loader.store import open_store
 
-    rows = status(_settings(args))
+    look_s = None if args.look is None else parse_duration(args.look, "--look")
+    if look_s is not None and look_s < running.LEAST_LOOK_S:
+        raise UsageError(f"--look takes at least {running.LEAST_LOOK_S:.0f}s.")
+    settings = _settings(args)
+    rows = status(settings)
+    runs = running.runs(open_store(settings.output), SystemClock(), time.sleep, look_s)
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
-    print_rows(rows, columns, as_json=args.json)
+    if args.json:
+        loaded = [{name: row[name] for name in columns} for row in rows]
+        print_json({"partitions": loaded, "runs": runs})
+        return 0
+    print_rows(rows, columns, as_json=False)
+    if runs:
+        print()
+        print_rows(map(running.table_row, runs), running.TABLE, as_json=False)
+    for run in runs:
+        if run["sentence"]:
+            sys.stderr.write(f"skidway load: {run['sentence']}\n")
     return 0
 
 
@@ -216,16 +239,19 @@ class _Interrupt:
         self.requested = True
 
 
-def _progress(topic: str, unit: str, *, quiet: bool) -> Any:
-    shown: list[Progress] = []
+@contextmanager
+def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
+    """Shows progress on a terminal. Elsewhere, and with --json, the log does (None)."""
+    from skidway.loader.runs.progress_display import ProgressLine
 
-    def show(done: int, total: int) -> None:
-        if not quiet:
-            if not shown:
-                shown.append(Progress(topic, total))
-            shown[0].show(done, unit)
-
-    return show
+    if args.json or not sys.stderr.isatty():
+        yield None
+        return
+    line = ProgressLine()
+    try:
+        yield line
+    finally:
+        line.end()
 
 
 def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> TelemetryServer | None:

@@ -14,10 +14,16 @@
     columns_file      stages the file with the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
     parts             what all topics of a run share
+    run_progress      how far the run has come: the figures
+    pace              how fast the run goes, and how long the rest takes
+    progress_display  the figures for people: a line on a terminal, events in the log
+    progress_metrics  the figures for Prometheus, while the run works
+    working_time      how long something took, without the start of Spark
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
     resident          `load run --every`: run after run on one Spark
     status            what is loaded, and what a run would load
+    running           the runs that work on an output, and those that were killed
     history           what each load committed
     textfile          the result of the last run, for Prometheus
 

@@ -18,13 +18,16 @@ from skidway.loader.rewriting.groups import Group, to_compact
 from skidway.loader.runs import old_manifests
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.outcome import gravest
+from skidway.loader.runs.progress_display import LoggedProgress
+from skidway.loader.runs.run_progress import COMPACT, RunProgress, Shown
 from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
+from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.live import live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import Store, open_store
 
 RACES_MAX: Final = 5
@@ -80,7 +83,7 @@ class Compaction:
         self._settings, self._store, self._spark = settings, store, spark
         self._clock, self._hours = clock, hours
 
-    def run(self, topic: str, progress: Progress) -> Compacted:
+    def run(self, topic: str, progress: RunProgress) -> Compacted:
         """Compacts one topic. An error of the topic goes into the result."""
         result, races, tried = Compacted(topic), 0, set[str]()
         try:
@@ -91,7 +94,7 @@ class Compaction:
                     return result
                 attempt = TopicRewrite(self._store, self._spark, self._clock, newest)
                 try:
-                    manifest, kept = attempt.run(rewrite, progress)
+                    manifest, kept = attempt.run(rewrite, progress.groups(topic, COMPACT))
                 except LostRace as lost:
                     _log.warning("race_lost", topic=topic, reason=str(lost))
                     races += 1
@@ -100,6 +103,7 @@ class Compaction:
                 tried |= {file.file.path for group in rewrite.groups for file in group.files}
                 if manifest is not None:
                     result.add(manifest)
+                    progress.committed(manifest.rows())
                     old_manifests.fold(self._store, manifest, self._settings.manifests_keep)
                     tried |= {file.path for file in manifest.files}
             raise LostRace(f"{topic}: other loaders were faster {RACES_MAX} times; try again later")
@@ -131,14 +135,16 @@ def compact(
     hours: Callable[[str], bool],
     *,
     interrupted: Callable[[], bool],
-    progress: Callable[[str], Progress],
+    shown: Shown | None = None,
 ) -> list[Compacted]:
-    """Compacts every topic of the output that the settings choose."""
+    """Compacts every topic of the output that the settings choose. shown: shows how far the run has
+    come; if it is None, the log does."""
     store = open_store(settings.output)
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
-    with SparkRunner(settings, interrupted) as spark:
+    with SparkRunner(settings, interrupted) as spark, OwnNote(store, clock) as note:
+        progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         compaction = Compaction(settings, store, spark, clock, hours)
-        done = [compaction.run(topic, progress(topic)) for topic in chosen]
+        done = [compaction.run(topic, progress) for topic in chosen]
     return done + [_not_there(topic) for topic in missing]
 
 

@@ -11,7 +11,8 @@ from skidway.loader.state.manifest import ROWS, Manifest
 from skidway.loader.store import Store, open_store
 
 COLUMNS: Final = (
-    "topic", "load", "at", "offsets", "rows", "rejects", "files", "bytes", "replaced", "schema",
+    "topic", "load", "at", "seconds", "offsets", "rows", "rows_per_second", "rejects", "files",
+    "bytes", "replaced", "schema",
 )  # fmt: skip
 
 Row = dict[str, Any]
@@ -34,12 +35,16 @@ def topic_history(store: Store, topic: str, last: int) -> list[Row]:
 
 def _row(manifest: Manifest) -> Row:
     files = [each for each in manifest.files if each.kind == ROWS]
+    # A load that rewrites files adds no rows.
+    seconds = None if manifest.removed else manifest.seconds
     return {
         "topic": manifest.topic,
         "load": manifest.number,
         "at": manifest.created_text,
+        "seconds": manifest.seconds,
         "offsets": sum(each.end - each.first for each in manifest.partitions),
         "rows": manifest.rows(),
+        "rows_per_second": round(manifest.rows() / seconds) if seconds else None,
         "rejects": manifest.rejects(),
         "files": len(files),
         "bytes": sum(each.length for each in files),

@@ -18,11 +18,15 @@ from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.progress_display import LoggedProgress
+from skidway.loader.runs.run_progress import RunProgress, Shown
 from skidway.loader.runs.session import RunSession, look
 from skidway.loader.runs.topic_run import TopicRun
+from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
+from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import open_store
 from skidway.schemas.client import RegistryClient
 
@@ -31,28 +35,32 @@ def load(
     settings: LoaderSettings,
     *,
     interrupted: Callable[[], bool] = lambda: False,
-    progress: Callable[[str], Progress] = lambda _topic: lambda _done, _total: None,
+    shown: Shown | None = None,
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """Loads the topics that the settings choose. Raises the errors that stop the whole run: an
-    unreachable broker, a refused output."""
+    """Loads the topics that the settings choose. shown: shows how far the run has come; if it is
+    None, the log does. Raises the errors that stop the whole run: an unreachable broker, a refused
+    output."""
     with SparkRunner(settings, interrupted) as spark:
-        return load_on(settings, spark, progress=progress, pause=pause, clock=clock)
+        return load_on(settings, spark, shown=shown, pause=pause, clock=clock)
 
 
 def load_on(
     settings: LoaderSettings,
     spark: SparkRunner,
     *,
-    progress: Callable[[str], Progress] = lambda _topic: lambda _done, _total: None,
+    shown: Shown | None = None,
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
     """Like `load`, on a Spark session that may serve several runs."""
-    store = open_store(settings.output)
-    with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
-        begin, started_s = time.monotonic(), spark.started_s
+    store, clock = open_store(settings.output), clock or SystemClock()
+    with (
+        Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
+        OwnNote(store, clock) as note,
+    ):
+        time_taken = WorkingTime(clock, spark)
         session = look(settings, client)
         parts = Parts(
             settings=session.settings,
@@ -62,20 +70,21 @@ def load_on(
             ),
             store=store,
             spark=spark,
-            clock=clock or SystemClock(),
+            clock=clock,
             feed=Feed(),
             cluster_id=session.cluster_id,
             audit_topics=session.audit_topics,
             collector=Collector(settings.collector_url) if settings.collector_url else None,
         )
+        progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
-        return Report(outcomes, time.monotonic() - begin - (spark.started_s - started_s))
+        return Report(outcomes, time_taken.seconds())
 
 
 def load_all(
     parts: Parts,
     topics: Iterable[SourceTopic],
-    progress: Callable[[str], Progress],
+    progress: RunProgress,
     pause: Callable[[float], object],
 ) -> list[TopicOutcome]:
     """Loads the topics one after the other. The error of a topic goes into its outcome."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
@@ -11,12 +11,17 @@ from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
+from skidway.loader.runs.history import topic_history
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import chain, commit, layout, operations
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.store import Store, open_store
+
+RATE_LOADS: Final = 5
+"""How many of the newest loads `plan` looks at, to tell how long the next ones will take. Small
+loads say little about the rate of large ones."""
 
 Row = dict[str, Any]
 
@@ -45,13 +50,14 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     for topic in session.topics:
         try:
             ranges = _ranges(topic, _newest(store, topic.name), settings)
+            rate = newest_rate(store, topic.name)
         except SkidwayError as error:
             rows.append({"topic": topic.name, "problem": str(error)})
             codes.append(error.exit_code)
             continue
         for each in ranges:
             slices = plan.cut([each], settings.slice_records)
-            rows.append(_planned_row(topic.name, each, len(slices)))
+            rows.append(_planned_row(topic.name, each, len(slices), rate))
             if each.refused:
                 codes.append(SkidwayError.exit_code)
     return rows, gravest(codes)
@@ -63,21 +69,30 @@ def _ranges(topic: SourceTopic, newest: Manifest | None, settings: LoaderSetting
     return [*found.missing(), *(found.partition(bounds) for bounds in topic.bounds)]
 
 
-def _planned_row(topic: str, each: Planned, slices: int) -> Row:
+def _planned_row(topic: str, each: Planned, slices: int, rate: int | None) -> Row:
+    records = each.end - each.first
     return {
         "topic": topic,
         "partition": each.partition,
         "loaded": each.position,
         "first": each.first,
         "end": each.end,
-        "records": each.end - each.first,
+        "records": records,
         "slices": slices,
+        "seconds": None if rate is None else round(records / rate),
         "problem": each.refused or None,
     }
 
 
 def _newest(store: Store, topic: str) -> Manifest | None:
     return operations.run(chain.newest_manifest(topic), store)
+
+
+def newest_rate(store: Store, topic: str) -> int | None:
+    """The rows per second of the largest one of the newest loads; None if no load tells."""
+    loads = topic_history(store, topic, RATE_LOADS)
+    timed = [(row["rows"], row["rows_per_second"]) for row in loads if row["rows_per_second"]]
+    return max(timed)[1] if timed else None
 
 
 def _status(store: Store, topic: str) -> list[Row]:

@@ -8,6 +8,7 @@ first, the attempt is thrown away, and the next attempt begins after the other l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skidway.loader.planning import plan
 from skidway.loader.planning.batch_below import compared
@@ -18,6 +19,7 @@ from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.manifest_draft import ManifestDraft, ranges_of
 from skidway.loader.runs.newest_schema import newest_schema
 from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.slices.job import Job
 from skidway.loader.slices.join import PartitionResult, run_all
 from skidway.loader.spark.runner import Progress
@@ -70,6 +72,7 @@ class TopicLoad:
         """Runs the slices and makes the manifest. The manifest is None if the load takes no offset
         of any partition."""
         schema = self.schema()
+        time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         tables = read_tables(self._parts.store, self._newest)
         job = self._job(schema, tables)
         pieces = plan.cut(planned, self._parts.settings.slice_records)
@@ -80,7 +83,8 @@ class TopicLoad:
         if all(each.first == each.end for each in ranges):
             return None, results
         draft = ManifestDraft(self._parts, self._topic, self._newest, self._load)
-        return draft.finished(ranges, results, tables, schema), results
+        manifest = draft.finished(ranges, results, tables, schema)
+        return replace(manifest, seconds=round(time_taken.seconds(), 3)), results
 
     def _job(self, schema: Registered, tables: Tables) -> Job:
         settings, topic = self._parts.settings, self._topic

@@ -18,6 +18,7 @@ from skidway.loader.rewriting.group_rewrite import RewriteJob, Rewritten
 from skidway.loader.rewriting.groups import Group
 from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.columns_file import stage_columns
+from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.spark.runner import Progress, SparkRunner
 from skidway.loader.spark.task import rewrite_group
 from skidway.loader.state import layout, operations, success_files
@@ -65,6 +66,7 @@ class TopicRewrite:
     def _run(
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
+        time_taken = WorkingTime(self._clock, self._spark)
         results = self._results(rewrite, progress)
         kept = [SkidwayError(each.kept) for each in results if each.made is None]
         if kept:  # another loader may have removed the files meanwhile
@@ -72,7 +74,8 @@ class TopicRewrite:
         success = self._success(rewrite, results)
         if len(kept) == len(results) and not success and not rewrite.reopened:
             return None, kept
-        return self._manifest(rewrite, results, success), kept
+        manifest = self._manifest(rewrite, results, success)
+        return replace(manifest, seconds=round(time_taken.seconds(), 3)), kept
 
     def _results(self, rewrite: Rewrite, progress: Progress) -> list[Rewritten]:
         reader = None if rewrite.reader is None else rewrite.reader.schema

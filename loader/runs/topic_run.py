@@ -10,7 +10,7 @@ attempt. The number of attempts that load nothing is limited.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
@@ -29,6 +29,7 @@ from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.hour_marking import HourMarking
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.run_progress import MARK, REWRITE, RunProgress
 from skidway.loader.runs.topic_load import TopicLoad
 from skidway.loader.runs.topic_rewrite import TopicRewrite
 from skidway.loader.spark.runner import Progress
@@ -67,7 +68,7 @@ class TopicRun:
         parts: Parts,
         topic: SourceTopic,
         offsets: GroupOffsets,
-        progress: Callable[[str], Progress],
+        progress: RunProgress,
         pause: Callable[[float], object],
     ) -> None:
         self._parts, self._topic, self._offsets = parts, topic, offsets
@@ -97,11 +98,12 @@ class TopicRun:
         collector = self._parts.collector
         if self.newest is None or collector is None:
             return
-        progress = self._progress(self._topic.name)
+        progress = self._progress.groups(self._topic.name, MARK)
         marking = HourMarking(self._parts, collector, self.newest, progress, self._pause)
         done = marking.run()
         self.newest = done.newest
         self.outcome.loads += done.loads
+        self._progress.committed(0, len(done.loads))
         self.outcome.problems += done.problems
         if done.loads:
             _log.info(
@@ -124,7 +126,7 @@ class TopicRun:
         try:
             if self._convert(attempt.schema()):
                 return _After.ON
-            manifest, results = attempt.run(planned, self._progress(self._topic.name))
+            manifest, results = attempt.run(planned, self._shown(whole, planned))
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
             self._tried.clear()  # the winner may have added files of another schema
@@ -150,7 +152,8 @@ class TopicRun:
         if found.rewrite is not None:
             parts = self._parts
             attempt = TopicRewrite(parts.store, parts.spark, parts.clock, self.newest)
-            manifest, kept = attempt.run(found.rewrite, self._progress(self._topic.name))
+            progress = self._progress.groups(self._topic.name, REWRITE)
+            manifest, kept = attempt.run(found.rewrite, progress)
         self._tried.add(schema.id)
         self._kept = [*found.problems, *kept]
         self.outcome.problems += self._kept
@@ -168,8 +171,15 @@ class TopicRun:
         self._committed(manifest)
         return True
 
+    def _shown(self, whole: Sequence[Planned], planned: Sequence[Planned]) -> Progress:
+        """Takes the progress of the next load."""
+        load = self.newest.number + 1 if self.newest else 1
+        slices = plan.cut(planned, self._parts.settings.slice_records)
+        return self._progress.load(self._topic.name, load, whole, slices)
+
     def _committed(self, manifest: Manifest) -> None:
         self.newest = manifest
+        self._progress.committed(manifest.rows())
         self._publish()
         _log.info(
             "load_committed",

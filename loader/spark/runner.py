@@ -103,11 +103,13 @@ class SparkRunner:
                     # Cancels in every round of the loop: the job may start only in a later round.
                     context.cancelAllJobs()
             try:
-                return future.result()
+                result = future.result()
             except Exception as error:  # Spark's errors have no class in common
                 if self._interrupted():
                     raise Interrupted(INTERRUPTED) from None
                 raise failure(error) from error
+        progress(total, total)
+        return result
 
     @contextmanager
     def _living(self) -> Iterator[Any]:

@@ -14,7 +14,10 @@
     live            the files that an output consists of
     live_file       one of these files
     waiting         notes that say since when the announcement of a file has been missing
+    run_notes       notes about the runs that work on the output now
+    process         identifies the process of a run, and says whether it still runs
 
 The manifests and the files that they name are the loader's only state. The notes of `waiting` only
-decide how long records wait, so they are not part of the commit.
+decide how long records wait, and those of `run_notes` are only shown, so they are not part of the
+commit.
 """

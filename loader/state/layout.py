@@ -13,6 +13,7 @@ _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into
 _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
 _skidway/<topic>/waiting/<agent>-<file>        since when an announcement has been missing, ms
+_skidway/_runs/<uuid>.note                     a run that works on the output now (run_notes.py)
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 STATE: Final = "_skidway"
+RUNS: Final = f"{STATE}/_runs"
+"""Directory of the notes about runs. No topic is loaded whose name begins with `_`."""
+
 MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
 _MANIFEST = re.compile(r"^(\d{20})\.json$")
@@ -170,3 +174,9 @@ def table_number(name: str) -> int | None:
 def waiting(topic: str, agent: int, file: int) -> str:
     """Path of the note that says since when a file's announcement has been missing."""
     return f"{state(topic)}/waiting/{agent}-{file}"
+
+
+def run_note(run: str) -> str:
+    """Path of the note about a run, whose id is a uuid in hex digits. The note is JSON, but has
+    another suffix than manifests, so that nobody who lists `*/*.json` takes it for one."""
+    return f"{RUNS}/{run}.note"

@@ -24,7 +24,8 @@
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
       "audit_positions": {"dc1._skidway_audit/0/topic id in 32 hex": 17},
-      "audit": {"bucket_ms": 60000, "last": 9, "deltas": [... see audit_topic/delta.py ...], ...}
+      "audit": {"bucket_ms": 60000, "last": 9, "deltas": [... see audit_topic/delta.py ...], ...},
+      "seconds": 12.3
     }
 
 - `partitions` lists every partition of the topic. This load took the offsets [`first`, `end`); the
@@ -52,6 +53,8 @@
   publish them again from the manifest at any time. The first load of an output takes an epoch
   higher than every epoch that its producer has published (loader/audit_topic/feed.py); later loads
   keep that epoch.
+- `seconds`: how long the load took, without the start of Spark and the commit; null if the load was
+  made by an early build.
 
 The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
 `format`.
@@ -173,6 +176,7 @@ class Manifest:
     success: tuple[Replacement, ...] = ()
     reopened: tuple[str, ...] = ()
     unmarked: tuple[str, ...] = ()
+    seconds: float | None = None
 
     @property
     def path(self) -> str:

@@ -93,6 +93,8 @@ class Progress:
         line = progress_line(self._what, done, self._total, note)
         if self._is_terminal:
             columns = shutil.get_terminal_size().columns
+            if len(line) >= columns:  # the note says more than the bar
+                line = progress_line(self._what, done, self._total, note, has_bar=False)
             sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
         elif line != self._said:
             self._said = line
@@ -100,14 +102,14 @@ class Progress:
         sys.stderr.flush()
 
 
-def progress_line(what: str, done: int, total: int, note: str = "") -> str:
+def progress_line(what: str, done: int, total: int, note: str = "", *, has_bar: bool = True) -> str:
     """One line of progress; if the total is not known, the line shows only the count."""
     if total <= 0:
         return f"{what}  {done:,}  {note}".rstrip()
     filled = min(20, 20 * done // total)
-    bar = "#" * filled + "." * (20 - filled)
+    bar = "[" + "#" * filled + "." * (20 - filled) + "] " if has_bar else ""
     percent = min(100, 100 * done // total)
-    return f"{what}  [{bar}] {percent:3d}%  {done:,} of {total:,}  {note}".rstrip()
+    return f"{what}  {bar}{percent:3d}%  {done:,} of {total:,}  {note}".rstrip()
 
 
 def _cell(value: Any) -> str:

@@ -24,7 +24,7 @@ from skidway.demo.writer import Tally
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.loader.cli import SLICES
+from skidway.loader.runs.progress_display import EVENT
 
 WRITTEN_WITHIN_S = 40.0
 PAUSE_S = 3.0
@@ -51,6 +51,7 @@ class Trial(Demo):
         self._away: dict[str, str] = {}
         self._records = dict.fromkeys(tiers.TIERS[2:], 0)
         self._rows_before, self._loads_before = 0, 0
+        self._log_begins = 0
         self._looked_at = 0.0
 
     def own_sources(self) -> list[dict[str, Any]]:
@@ -145,8 +146,9 @@ class Trial(Demo):
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
-        """Begins a load without --json, because only such a load shows its progress."""
+        """Begins a load, and notes where its log begins: the file has those of earlier loads."""
         config = str(self.site.config("loader"))
+        self._log_begins = len(self._loader_log())
         self.supervisor.begin_once("loader", "load", "run", "--config", config)
 
     def _kill_agent(self) -> None:
@@ -237,12 +239,17 @@ class Trial(Demo):
 
     def _is_loading(self) -> bool:
         """Whether Spark has begun to run the parts (slices) of a load."""
-        return f" {SLICES}" in self.supervisor.errors("loader").read_text(errors="replace")
+        return EVENT.encode() in self._loader_log()[self._log_begins :]
+
+    def _loader_log(self) -> bytes:
+        path = self.supervisor.errors("loader")
+        return path.read_bytes() if path.exists() else b""
 
     def _loaded(self) -> list[dict[str, Any]]:
         config = str(self.site.config("loader"))
         done = self.command("load", "status", "--json", "--config", config)
-        return [row for row in json.loads(done.stdout) if row["topic"].partition(".")[2] in TOPICS]
+        rows = json.loads(done.stdout)["partitions"]
+        return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
         """Notes how many offsets are loaded according to the manifests. `_filled` adds to this

@@ -30,10 +30,13 @@ from skidway.loader.runs.compaction import Compacted, Compaction
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.run import load_all
+from skidway.loader.runs.run_progress import Figures, RunProgress
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
+from skidway.loader.spark.runner import Progress
 from skidway.loader.state import layout
 from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.run_notes import OwnNote
 from skidway.schemas.client import Registered
 from support.clock import ManualClock
 from support.loading import (
@@ -73,6 +76,12 @@ class MemoryLoading:
         """How many versions the subject had when it was deleted for good and made again."""
         self.collector: Any = None
         """Answers about hours, in the place of the audit's collector."""
+        self.slice_s = 0.0
+        """How long a slice takes, by the clock of the test."""
+        self.shown: list[Figures] = []
+        """What the runs showed of their progress."""
+        self.note: OwnNote | None = None
+        """The note of the next runs; None: they keep none."""
         self.announce()
 
     def announce(self) -> None:
@@ -137,7 +146,8 @@ class MemoryLoading:
                 ("skidway.loader.runs.topic_run.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
-            (outcome,) = load_all(parts, topics, lambda _: lambda _d, _t: None, lambda _: None)
+            progress = RunProgress(self.clock, self.shown.append, self.note)
+            (outcome,) = load_all(parts, topics, progress, lambda _: None)
         return outcome
 
     def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
@@ -145,7 +155,7 @@ class MemoryLoading:
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
         compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
-        return compaction.run(TOPIC, lambda _done, _total: None)
+        return compaction.run(TOPIC, RunProgress(self.clock, lambda _: None))
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows in the directory of the topic, by offset; null in columns that a file lacks.
@@ -214,21 +224,28 @@ class _Spark:
     """Runs slices one after the other. other: a function that is called before the first slice, so
     that a test can make something happen during the run."""
 
+    started_s = 0.0
+
     def __init__(self, loading: MemoryLoading, other: Callable[[], object]) -> None:
         self._loading, self._other = loading, other
 
     def run(
-        self, job: Job, work: Sequence[tuple[Slice, Any]], _progress: object
+        self, job: Job, work: Sequence[tuple[Slice, Any]], progress: Progress
     ) -> Iterator[SliceResult]:
         self._other()
         log = self._loading.cluster.log(DATA)
         batches = [memoryview(bytes(batch)) for batch in log.batches]
         registry = _Registry(self._loading.versions, self._loading.gone)
         runner = Runner(self._loading.store, {0: batches}, job, registry)
-        return iter([runner.one(piece, marks) for piece, marks in work])
+        for done, (piece, marks) in enumerate(work):
+            progress(done, len(work))
+            self._loading.clock.advance(self._loading.slice_s)
+            yield runner.one(piece, marks)
+        progress(len(work), len(work))
 
-    def run_work(self, work: Sequence[Any], _progress: object) -> list[Rewritten]:
+    def run_work(self, work: Sequence[Any], progress: Progress) -> list[Rewritten]:
         """Rewrites groups of files, which are the last arguments of each task, in the store."""
         self._other()
+        progress(len(work), len(work))
         groups = (each.args[1:] for each in work)
         return [GroupRewrite(*each, self._loading.store, 0).run() for each in groups]

@@ -99,10 +99,7 @@ def main(config: str, seconds: str) -> None:
 
 def _compacted(given: LoaderSettings) -> list[Compacted]:
     """Puts the small files of all hours together."""
-    return compaction.compact(
-        given, SystemClock(), lambda _hour: True,
-        interrupted=lambda: False, progress=lambda _topic: lambda _done, _total: None,
-    )  # fmt: skip
+    return compaction.compact(given, SystemClock(), lambda _hour: True, interrupted=lambda: False)
 
 
 if __name__ == "__main__":

@@ -317,7 +317,9 @@ def test_plan_and_status(loading: Loading) -> None:
     assert not Path(loading.output).exists()
     loading.loaded()
     status = json.loads(loading.spark.run(loading.arguments(verb="status")).stdout)
-    assert [(row["load"], row["loaded"], row["rows"]) for row in status] == [(1, 1500, 3000)] * 2
+    loaded = [(row["load"], row["loaded"], row["rows"]) for row in status["partitions"]]
+    assert loaded == [(1, 1500, 3000)] * 2
+    assert status["runs"] == []
 
 
 @pytest.mark.parametrize(

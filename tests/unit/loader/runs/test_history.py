@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skidway.loader.runs.history import COLUMNS, topic_history
+from skidway.loader.runs.status import newest_rate
 from support.loading import TOPIC
 from support.memory_loading import MemoryLoading
 
@@ -25,3 +28,33 @@ def test_the_history_has_what_each_load_committed() -> None:
     assert found[1]["bytes"] == loading.manifest(3).files[0].length
     assert found[0]["at"] == "2023-11-14T22:13:20Z"
     assert topic_history(loading.store, "other", 5) == []
+
+
+def test_the_history_tells_how_fast_each_load_was() -> None:
+    """Each load has its duration without Spark's start, and its rows per second. A load of an early
+    build has neither, and a load that rewrites files has no rate."""
+    loading = MemoryLoading()
+    loading.slice_s = 4.0
+    for count in (20, 80):
+        loading.write(count)
+        loading.run()
+    early = replace(loading.manifest(1), seconds=None)
+    loading.store.put(early.path, early.to_json())
+    loading.compact()
+    found = topic_history(loading.store, TOPIC, 3)
+    assert [(row["seconds"], row["rows_per_second"]) for row in found] == [
+        (None, None), (4.0, 20), (0.0, None),
+    ]  # fmt: skip
+
+
+def test_a_plan_tells_time_by_the_largest_of_the_newest_loads() -> None:
+    """`load plan` expects the rate of the largest one of the newest loads, because small loads say
+    little about large ones; it expects none if no load has a rate."""
+    loading = MemoryLoading()
+    assert newest_rate(loading.store, TOPIC) is None
+    loading.slice_s = 4.0
+    for count in (20, 100, 2):
+        loading.write(count)
+        loading.run()
+    loading.compact()
+    assert newest_rate(loading.store, TOPIC) == 25.0

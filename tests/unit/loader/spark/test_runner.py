@@ -43,6 +43,16 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
         runner._collect(SimpleNamespace(collect=collect), 1, lambda _done, _total: None)
 
 
+def test_the_last_progress_is_the_whole() -> None:
+    """When all tasks have ended, the progress is complete, whenever Spark was last asked."""
+    runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
+    tracker = SimpleNamespace(getActiveStageIds=list)
+    runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
+    frame = SimpleNamespace(collect=lambda: ["row"])
+    assert runner._collect(frame, 3, lambda done, of: told.append((done, of))) == ["row"]
+    assert told[-1] == (3, 3)
+
+
 class Dying:
     """Takes the place of Spark's session: it lives until it is told to die."""
 

@@ -59,10 +59,10 @@ def test_a_damaged_manifest_is_named(damage: object) -> None:
 
 
 def test_a_manifest_of_an_early_build_is_read() -> None:
-    """The manifest of an early build, which names neither removed files nor a file with the
-    columns, is read."""
+    """The manifest of an early build, which has neither removed files, nor a file with the columns,
+    nor the time that the load took, is read."""
     content = json.loads(WHOLE.to_json())
-    del content["columns"], content["removed"]
+    del content["columns"], content["removed"], content["seconds"]
     early = json.dumps(content).encode()
     assert Manifest.from_json(early, "x") == replace(WHOLE, columns=None)
 

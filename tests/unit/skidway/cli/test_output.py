@@ -35,10 +35,12 @@ def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_progress_line_tells_how_far_it_is() -> None:
-    """A progress line has a bar, percent (at most 100) and counts. If the total is unknown, the
-    line has only the count."""
+    """A progress line has a bar, if there is room for one, percent (at most 100) and counts. If the
+    total is unknown, the line has only the count."""
     half = output.progress_line("loading", 500, 1000, "x")
     assert half == "loading  [##########..........]  50%  500 of 1,000  x"
+    bare = output.progress_line("loading", 500, 1000, "x", has_bar=False)
+    assert bare == "loading   50%  500 of 1,000  x"
     assert "100%" in output.progress_line("loading", 2000, 1000)
     assert output.progress_line("loading", 2000, 0) == "loading  2,000"
 

@@ -1,0 +1,44 @@
+"""How fast a run goes now, and how long the rest takes at this rate. Pure; no I/O.
+
+A run moves on in steps, because it learns of a slice's records only when the slice has ended. The
+rate is measured from one step to another over the last `WINDOW_S` seconds; if steps are rarer, over
+the last step. So it follows the present, and does not swing between two steps. If no step comes for
+longer than the measured time, the rate falls.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+WINDOW_S: Final = 30.0
+
+
+class Pace:
+    """Measures a number that rises. Its owner gives it the time in seconds, which never goes
+    back."""
+
+    def __init__(self) -> None:
+        self._steps: deque[tuple[float, int]] = deque()
+
+    def note(self, now_s: float, done: int) -> None:
+        """Notes how much is done. If less is done than before, the measurement begins again."""
+        if self._steps and done < self._steps[-1][1]:
+            self._steps.clear()
+        if not self._steps or done > self._steps[-1][1]:
+            self._steps.append((now_s, done))
+        while len(self._steps) > 2 and self._steps[1][0] <= now_s - WINDOW_S:
+            self._steps.popleft()
+
+    def per_second(self, now_s: float) -> float | None:
+        """The rate; None if it is not known yet."""
+        if len(self._steps) < 2:
+            return None
+        (begin_s, first), (end_s, last) = self._steps[0], self._steps[-1]
+        measured_s = max(end_s - begin_s, now_s - end_s)
+        return (last - first) / measured_s if measured_s > 0 else None
+
+    def seconds_left(self, now_s: float, left: int) -> float | None:
+        """How long the rest takes at the present rate; None if the rate is not known yet."""
+        rate = self.per_second(now_s)
+        return None if rate is None else left / rate

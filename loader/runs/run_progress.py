@@ -1,0 +1,149 @@
+"""How far a run has come: the figures for the operator's terminal, for the log, and for the note
+that `load status` shows.
+
+Spark tells only how many slices have ended, not which ones. Slices begin in order and have the same
+size (`slice.records`, except the last slice of a partition), so the run counts the records of the
+first slices. The number is wrong by at most the slices that run at the same moment, and right when
+the last slice has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from skidway.clock import Clock
+from skidway.loader.planning.plan import Planned, Slice
+from skidway.loader.runs.pace import Pace
+from skidway.loader.runs.progress_metrics import EXPECTED, LOADS, ROWS, TAKEN
+
+if TYPE_CHECKING:  # this module is imported where Spark is not
+    from skidway.loader.spark.runner import Progress
+    from skidway.loader.state.run_notes import OwnNote
+
+LOAD: Final = "load"
+REWRITE: Final = "rewrite"
+MARK: Final = "mark"
+COMPACT: Final = "compact"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How far a run has come.
+
+    step: `load`; or `rewrite` (older files get the columns of a new schema), `mark` (complete hours
+        are marked, and their files put together), `compact`. load: the number of the load, in the
+        step `load`.
+    records: how many records of the topic this run has taken, out of `records_total`, which the
+        topic had at the start of the run. Records of slices that ended count before the load is
+        committed. Other steps than `load` take no records: None.
+    records_per_second, seconds_left: None as long as no rate is known.
+    slices: tasks that ended, out of `slices_total` of this load. In other steps than `load`, a task
+        rewrites a group of files.
+    loads, rows: what the run has committed so far, of all topics.
+    """
+
+    topic: str
+    step: str
+    load: int | None = None
+    records: int | None = None
+    records_total: int | None = None
+    records_per_second: int | None = None
+    seconds_left: int | None = None
+    slices: int = 0
+    slices_total: int = 0
+    loads: int = 0
+    rows: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return asdict(self)
+
+
+Shown = Callable[[Figures], None]
+"""Takes the figures, several times a second; shows them as often as is good."""
+
+
+class RunProgress:
+    """Owns the figures of one run, shows each change, and keeps the note of the run up to date."""
+
+    def __init__(self, clock: Clock, shown: Shown, note: OwnNote | None = None) -> None:
+        self._clock, self._shown, self._note = clock, shown, note
+        self._totals: dict[str, int] = {}
+        self._pace, self._paced = Pace(), ("", "")
+        self._loads = self._rows = 0
+
+    def load(
+        self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
+    ) -> Progress:
+        """Begins a load. whole: what the run still has to take from the topic. slices: the part
+        that this load takes, in the order in which slices begin."""
+        left = sum(each.end - each.first for each in whole)
+        total = self._totals[topic] = max(self._totals.get(topic, 0), left)
+        sizes = (each.end - each.first for each in slices)
+        ends = list(accumulate(sizes, initial=total - left))
+
+        def show(done: int, of: int) -> None:
+            # If slices run again, Spark counts these alone; all others have ended.
+            ended = min(max(len(slices) - of + done, 0), len(slices))
+            rate, left_s = self._measure((topic, LOAD), ends[ended], total)
+            self._tell(
+                Figures(
+                    topic, LOAD, load, ends[ended], total, rate, left_s, ended, len(slices),
+                    self._loads, self._rows,
+                )
+            )  # fmt: skip
+
+        if self._paced == (topic, LOAD):
+            show(0, len(slices))
+        else:  # nothing is measured before the tasks begin, because Spark may have to start first
+            counts = {"slices_total": len(slices), "loads": self._loads, "rows": self._rows}
+            self._say(Figures(topic, LOAD, load, ends[0], total, **counts))
+        return show
+
+    def groups(self, topic: str, step: str) -> Progress:
+        """Begins a step whose tasks rewrite groups of files."""
+
+        def show(done: int, of: int) -> None:
+            _, left_s = self._measure((topic, step), done, of)
+            self._tell(
+                Figures(
+                    topic, step, seconds_left=left_s, slices=done, slices_total=of,
+                    loads=self._loads, rows=self._rows,
+                )
+            )  # fmt: skip
+
+        return show
+
+    def committed(self, rows: int, loads: int = 1) -> None:
+        """Counts what loads have committed."""
+        self._loads += loads
+        self._rows += rows
+        LOADS.inc(loads)
+        ROWS.inc(rows)
+
+    def _measure(self, of: tuple[str, str], done: int, total: int) -> tuple[int | None, int | None]:
+        if of != self._paced:
+            self._pace, self._paced = Pace(), of
+        now_s = self._clock.monotonic()
+        self._pace.note(now_s, done)
+        rate = self._pace.per_second(now_s)
+        left_s = self._pace.seconds_left(now_s, total - done)
+        return _rounded(rate), _rounded(left_s)
+
+    def _tell(self, figures: Figures) -> None:
+        if figures.records is not None and figures.records_total is not None:
+            TAKEN.labels(figures.topic).set(figures.records)
+            EXPECTED.labels(figures.topic).set(figures.records_total)
+        self._shown(figures)
+        self._say(figures)
+
+    def _say(self, figures: Figures) -> None:
+        if self._note is not None:
+            self._note.say(figures.document())
+
+
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)

@@ -1,0 +1,122 @@
+"""The runs that work on an output now, and runs that were killed. Reads their notes.
+
+A note cannot say that its run was killed. On the machine of the run, the kernel knows whether the
+process lives. From another machine one sees only the time of the last word, by two clocks that may
+differ; so such a run is called silent, never dead. Two looks at the note (`look_s`) compare its
+counter, and need no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skidway.cli.moments import shown
+from skidway.clock import Clock
+from skidway.loader.runs.progress_display import duration
+from skidway.loader.state.run_notes import RunNote, read_notes
+from skidway.loader.store import Store
+
+RUNNING: Final = "running"
+KILLED: Final = "killed"
+SILENT: Final = "silent"
+SILENT_MS: Final = 120_000
+"""A run writes its note every 10 s while tasks run. Between them (Spark starts, a load is
+committed, the collector is asked) it may say nothing for longer."""
+
+LEAST_LOOK_S: Final = 20.0
+"""Two looks are at least this far apart. A run whose tasks run writes its note between them."""
+
+COLUMNS: Final = (
+    "host", "pid", "state", "topic", "step", "load", "records", "records_total",
+    "records_per_second", "seconds_left", "slices", "slices_total", "loads", "rows", "since",
+    "heard", "silent_seconds", "sentence",
+)  # fmt: skip
+"""The fields of one run in JSON."""
+
+_TELLS: Final = "`skidway load status --look 30s` tells whether it still runs"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An earlier look: how long ago, and the counter of each run."""
+
+    seconds: float
+    counts: Mapping[str, int]
+
+
+def runs(
+    store: Store, clock: Clock, pause: Callable[[float], object], look_s: float | None = None
+) -> list[Row]:
+    """One row per run, the oldest run first. look_s: how long to wait between two looks; None: one
+    look, without a wait."""
+    notes = read_notes(store)
+    look: Look | None = None
+    if look_s is not None and notes:
+        look = Look(look_s, {each.id: each.count for each in notes})
+        pause(look_s)
+        notes = read_notes(store)
+    return [_row(each, clock.time_ms(), look) for each in notes]
+
+
+def table_row(row: Row) -> Row:
+    """A row as people read it."""
+    taken, total = row["records"], row["records_total"]
+    rate, left = row["records_per_second"], row["seconds_left"]
+    working = row["state"] == RUNNING
+    return {
+        **row,
+        "records": None if total is None else f"{taken:,} of {total:,}",
+        "slices": f"{row['slices']:,} of {row['slices_total']:,}",
+        "per_second": rate if working else None,
+        "left": duration(left) if working and left is not None else None,
+    }
+
+
+TABLE: Final = (
+    "host", "pid", "state", "topic", "step", "load", "records", "per_second", "left", "slices",
+    "since", "heard",
+)  # fmt: skip
+
+
+def _row(note: RunNote, now_ms: int, look: Look | None) -> Row:
+    state = _state(note, now_ms, look)
+    work = {name: note.work.get(name) for name in COLUMNS}
+    return {
+        **work,
+        "host": note.process.host,
+        "pid": note.process.pid,
+        "state": state,
+        "since": shown(note.since),
+        "heard": shown(note.said),
+        "silent_seconds": max(now_ms - note.said, 0) // 1000,
+        "sentence": _sentence(note, state, now_ms, look),
+    }
+
+
+def _state(note: RunNote, now_ms: int, look: Look | None) -> str:
+    alive = note.process.is_alive()
+    if alive is not None:
+        return RUNNING if alive else KILLED
+    if look is not None:
+        return RUNNING if look.counts.get(note.id) != note.count else SILENT
+    return RUNNING if abs(now_ms - note.said) <= SILENT_MS else SILENT
+
+
+def _sentence(note: RunNote, state: str, now_ms: int, look: Look | None) -> str | None:
+    """What is wrong with the run; None if it runs."""
+    if state == RUNNING:
+        return None
+    run = f"the run of host {note.process.host}, pid {note.process.pid}, last heard at "
+    run += shown(note.said)
+    if state == KILLED:
+        return f"{run}, is not running any more; the next run goes on after the last committed load"
+    if look is not None:
+        return f"{run}, has said nothing for {look.seconds:g} s; look on its host whether it runs"
+    apart = duration(abs(now_ms - note.said) // 1000)
+    if now_ms < note.said:
+        return f"{run}, has a clock that is {apart} ahead of this one; {_TELLS}"
+    return f"{run}, has said nothing for {apart} by the clocks of the two hosts; {_TELLS}"

@@ -1,0 +1,27 @@
+"""How long something took, without the time in which Spark started."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from skidway.clock import Clock
+
+
+class Starting(Protocol):
+    """What may have to start first."""
+
+    started_s: float
+    """How long it took to start, in seconds; the sum if it was started several times."""
+
+
+class WorkingTime:
+    """Measures from its creation on."""
+
+    def __init__(self, clock: Clock, spark: Starting) -> None:
+        self._clock, self._spark = clock, spark
+        self._begin_s, self._started_s = clock.monotonic(), spark.started_s
+
+    def seconds(self) -> float:
+        """The time up to now."""
+        passed_s = self._clock.monotonic() - self._begin_s
+        return passed_s - (self._spark.started_s - self._started_s)

@@ -1,0 +1,80 @@
+"""Identifies a process, so that another process can find out whether it still runs.
+
+A process number means something only in one PID namespace, between two starts of the machine. So a
+process is named with the machine's boot id and its PID namespace, and with the time of its start,
+because the kernel gives a number to another process later. A process of another machine or of
+another container cannot be looked at from here.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PROC: Final = Path("/proc")
+_ENDED: Final = ("Z", "X", "x")
+"""The states of a process that has ended, but whose parent has not asked for its exit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process. boot: the machine's boot id. space: the PID namespace. Both are empty where the
+    kernel does not tell. started: when the process began, in clock ticks since the boot."""
+
+    host: str
+    pid: int
+    boot: str
+    space: str
+    started: int | None
+
+    @staticmethod
+    def here() -> Process:
+        """This process."""
+        pid = os.getpid()
+        found = _state_and_start(pid)
+        return Process(
+            socket.gethostname(), pid, _boot(), _space(), found[1] if found is not None else None
+        )
+
+    def is_alive(self) -> bool | None:
+        """Whether the process runs now; None if that cannot be seen from here."""
+        if not self.boot or (self.boot, self.space) != (_boot(), _space()):
+            return None
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass  # it runs, as another user
+        found = _state_and_start(self.pid)
+        if found is None:
+            return True
+        state, started = found
+        return state not in _ENDED and started == self.started
+
+
+def _boot() -> str:
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _space() -> str:
+    try:
+        return os.readlink(_PROC / "self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _state_and_start(pid: int) -> tuple[str, int] | None:
+    """The state and the start of a process; None if the kernel hides them."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the program's name, in brackets, may have spaces
+    return fields[0], int(fields[19])

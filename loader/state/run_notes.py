@@ -1,0 +1,162 @@
+"""Notes about the runs that work on an output now: one small file for each run.
+
+    <root>/_skidway/_runs/<uuid>.note
+
+    {"format": 1, "id": "32 hex digits", "program": "0.1.0", "since": ms since the epoch,
+     "said": ms since the epoch, "count": 17,
+     "process": {"host": "loader1", "pid": 4711, "boot": "...", "space": "...", "started": ticks},
+     "work": {"topic": "dc1.hdfs-logs", "step": "load", ...}}
+
+`_runs` is not the name of a topic's folder, because no topic is loaded whose name begins with `_`.
+A run writes its note at most every `WRITE_EVERY_S` seconds, and deletes it when it ends. `count`
+rises with each writing. `since` and `said` are times of the host of the run.
+
+A run that was killed leaves its note; a later run deletes it (`sweep`). A note may be deleted at
+any time, because a run that still works writes its note again. So it does no harm if `sweep` is
+wrong about a run of another host, whose clock it cannot know.
+
+No load depends on a note. If a note cannot be written or deleted, the run logs a warning and goes
+on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, Final
+from uuid import uuid4
+
+from skidway import log
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.loader.state import layout
+from skidway.loader.state.process import Process
+from skidway.loader.store import PARTIAL_SUFFIX, Store
+
+FORMAT: Final = 1
+WRITE_EVERY_S: Final = 10.0
+FORGOTTEN_MS: Final = 600_000
+"""After this time without a word, a run of another host is taken for dead, and its note deleted."""
+
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunNote:
+    """What a run last said. The docstring of this module explains every field."""
+
+    id: str
+    program: str
+    since: int
+    said: int
+    count: int
+    process: Process
+    work: Mapping[str, Any]
+
+    def to_json(self) -> bytes:
+        """The note as JSON."""
+        return json.dumps({"format": FORMAT, **asdict(self)}).encode() + b"\n"
+
+    @staticmethod
+    def from_json(data: bytes) -> RunNote | None:
+        """Reads a note; None if the data is no note of this format."""
+        try:
+            content = json.loads(data)
+            if content.pop("format") != FORMAT:
+                return None
+            process = Process(**content.pop("process"))
+            return RunNote(**content, process=process)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+
+class OwnNote:
+    """The note of this run, for a with block. Its owner is the run."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._id, self._process = uuid4().hex, Process.here()
+        self._since, self._count = clock.time_ms(), 0
+        self._next_s = 0.0
+
+    def __enter__(self) -> OwnNote:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Deletes the note, and after a good run the notes of dead runs."""
+        try:
+            if self._count:
+                self._store.delete(layout.run_note(self._id))
+            if error is None:
+                sweep(self._store, self._clock.time_ms())
+        except SkidwayError as failure:
+            _log.warning("run_note_left", reason=str(failure))
+
+    def say(self, work: Mapping[str, Any]) -> None:
+        """Writes the note, unless it was written a short time ago."""
+        now_s = self._clock.monotonic()
+        if self._count and now_s < self._next_s:
+            return
+        self._next_s, is_first = now_s + WRITE_EVERY_S, not self._count
+        self._count += 1
+        try:
+            if is_first:
+                sweep(self._store, self._clock.time_ms())
+            self._write(work)
+        except SkidwayError as failure:
+            _log.warning("run_note_not_written", reason=str(failure))
+
+    def _write(self, work: Mapping[str, Any]) -> None:
+        now_ms = self._clock.time_ms()
+        note = RunNote(
+            self._id, version("skidway"), self._since, now_ms, self._count, self._process, work
+        )
+        path = layout.run_note(self._id)
+        writer = self._store.create(path + PARTIAL_SUFFIX)
+        writer.write(note.to_json())
+        writer.close()
+        self._store.replace(path + PARTIAL_SUFFIX, path)
+
+
+def read_notes(store: Store) -> list[RunNote]:
+    """The notes of all runs, the oldest first."""
+    notes = (_read(store, name) for name in store.names(layout.RUNS) if not _is_partial(name))
+    return sorted((x for x in notes if x is not None), key=lambda each: (each.since, each.id))
+
+
+def sweep(store: Store, now_ms: int) -> None:
+    """Deletes the notes of dead runs, and files that no living run will finish. Raises
+    StoreFailed and StoreUnreachable."""
+    names = store.names(layout.RUNS)
+    living = {
+        name
+        for name in names
+        if not _is_partial(name)
+        and (note := _read(store, name)) is not None
+        and not _is_dead(note, now_ms)
+    }
+    for name in names:
+        if name.removesuffix(PARTIAL_SUFFIX) not in living:
+            store.delete(f"{layout.RUNS}/{name}")
+
+
+def _is_dead(note: RunNote, now_ms: int) -> bool:
+    alive = note.process.is_alive()
+    return not alive if alive is not None else abs(now_ms - note.said) > FORGOTTEN_MS
+
+
+def _read(store: Store, name: str) -> RunNote | None:
+    data = store.read(f"{layout.RUNS}/{name}")
+    return None if data is None else RunNote.from_json(data)
+
+
+def _is_partial(name: str) -> bool:
+    return name.endswith(PARTIAL_SUFFIX)

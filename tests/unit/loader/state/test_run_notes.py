@@ -1,0 +1,142 @@
+"""Notes about runs: written at a bounded rate, deleted at the end, never in the way of a load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skidway.audit.output import StoreFailed
+from skidway.audit.recount import recount
+from skidway.errors import SkidwayError
+from skidway.loader.planning.topics import choose
+from skidway.loader.state import layout
+from skidway.loader.state.process import Process
+from skidway.loader.state.run_notes import (
+    FORGOTTEN_MS,
+    WRITE_EVERY_S,
+    OwnNote,
+    RunNote,
+    read_notes,
+    sweep,
+)
+from skidway.loader.store import PARTIAL_SUFFIX
+from skidway.loader.store.local import LocalStore
+from support.clock import ManualClock
+from support.memory_store import MemoryStore
+
+DEAD = replace(Process.here(), started=1)
+AWAY = replace(Process.here(), host="other", boot="x")
+
+
+class Counting(MemoryStore):
+    """Counts replacements, and can refuse to write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replaced, self.refuses = 0, False
+
+    def replace(self, source: str, target: str) -> bool:
+        if self.refuses:
+            raise StoreFailed("the disk is full")
+        self.replaced += 1
+        return super().replace(source, target)
+
+
+def put(store: MemoryStore, name: str, process: Process, said: int) -> RunNote:
+    note = RunNote(name, "0.1.0", said, said, 1, process, {"topic": "logs"})
+    store.put(layout.run_note(name), note.to_json())
+    return note
+
+
+def test_a_note_is_written_at_a_bounded_rate() -> None:
+    """However often a run speaks, its note is replaced once in ten seconds at most. The counter
+    rises with each writing."""
+    store, clock = Counting(), ManualClock()
+    with OwnNote(store, clock) as own:
+        for number in range(800):
+            own.say({"topic": "logs", "records": number})
+            clock.advance(WRITE_EVERY_S / 80)
+        assert store.replaced == 10
+        (note,) = read_notes(store)
+    assert (note.count, note.work["records"]) == (10, 720)
+    assert note.process == Process.here()
+    assert note.said - note.since == 9 * WRITE_EVERY_S * 1000
+
+
+@pytest.mark.parametrize("error", [None, SkidwayError("no"), KeyboardInterrupt()])
+def test_a_run_deletes_its_note(error: BaseException | None) -> None:
+    """A run that ends deletes its note, however it ends."""
+    store = MemoryStore()
+
+    def run() -> None:
+        with OwnNote(store, ManualClock()) as own:
+            own.say({"topic": "logs"})
+            assert len(read_notes(store)) == 1
+            if error is not None:
+                raise error
+
+    if error is None:
+        run()
+    else:
+        with pytest.raises(type(error)):
+            run()
+    assert store.snapshot == frozenset()
+
+
+def test_a_note_that_cannot_be_written_stops_nothing() -> None:
+    """If the output refuses the note, the run goes on, and tries again ten seconds later."""
+    store, clock = Counting(), ManualClock()
+    with OwnNote(store, clock) as own:
+        store.refuses = True
+        own.say({"topic": "logs"})
+        store.refuses = False
+        own.say({"topic": "logs"})
+        assert read_notes(store) == []
+        clock.advance(WRITE_EVERY_S)
+        own.say({"topic": "logs"})
+        assert len(read_notes(store)) == 1
+
+
+def test_the_notes_of_dead_runs_are_deleted() -> None:
+    """A later run deletes the notes of runs whose process is gone, of runs of other hosts that have
+    said nothing for long, and torn files. It keeps the notes of runs that may live."""
+    store, clock = MemoryStore(), ManualClock()
+    now_ms = clock.time_ms()
+    put(store, "dead", DEAD, now_ms)
+    put(store, "far", AWAY, now_ms - FORGOTTEN_MS - 1)
+    put(store, "ahead", AWAY, now_ms + FORGOTTEN_MS + 1)
+    kept = [put(store, "here", Process.here(), now_ms), put(store, "young", AWAY, now_ms)]
+    store.put(layout.run_note("torn"), b'{"format": 1')
+    store.put(layout.run_note("dead") + PARTIAL_SUFFIX, b"")
+    with OwnNote(store, clock) as own:
+        own.say({"topic": "logs"})
+        assert len(read_notes(store)) == 3
+    assert sorted(read_notes(store), key=lambda each: each.id) == kept
+    assert len(store.names(layout.RUNS)) == 2
+
+
+def test_a_living_run_writes_a_deleted_note_again() -> None:
+    """A note that was deleted too early comes back, so it does no harm to delete one."""
+    store, clock = MemoryStore(), ManualClock()
+    with OwnNote(store, clock) as own:
+        own.say({"topic": "logs"})
+        store.delete(layout.RUNS)
+        clock.advance(WRITE_EVERY_S)
+        own.say({"topic": "logs"})
+        assert len(read_notes(store)) == 1
+
+
+def test_notes_are_no_topic(tmp_path: Path) -> None:
+    """The folder of the notes lies beside the topics' folders. No pattern and no name takes it for
+    a topic, and a recount lists neither a topic nor a file of it."""
+    store = LocalStore(str(tmp_path))
+    with OwnNote(store, ManualClock()) as own:
+        own.say({"topic": "logs"})
+        names = store.names(layout.STATE)
+        assert len(names) == 1
+        assert choose([".*", names[0]], names)[0] == []
+        assert recount.topics(store) == []
+    sweep(store, 0)
+    assert read_notes(store) == []
