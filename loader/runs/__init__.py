@@ -12,6 +12,7 @@
     hour_marking      marks the hours that are complete, and puts their small files together
     columns_file      stages the file with the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
+    closing           what a load drops of the files that agents closed
     parts             what all topics of a run share
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded

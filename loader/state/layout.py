@@ -8,7 +8,8 @@ audit/recount/listing.py and faults.py also rely on the names of files of rows.
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
-_skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
+_skidway/<topic>/<table>/<load as 20 digits>.parquet            tables' files (state/tables.py)
+_skidway/<topic>/buckets/<first hour>-<end hour>-<rows>-<touched>-<load as 20 digits>.parquet
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
 _skidway/<topic>/waiting/<agent>-<file>        since when an announcement has been missing, ms
 """
@@ -25,6 +26,7 @@ MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
 _MANIFEST = re.compile(r"^(\d{20})\.json$")
 _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
+_SPAN = re.compile(r"/(-?\d+)-(-?\d+)-(\d+)-(\d+)-\d{20}\.parquet$")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 
@@ -131,8 +133,21 @@ def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int)
 
 
 def table(topic: str, table: str, load: int) -> str:
-    """Path of a table's file: `table` is marks, names or buckets."""
+    """Path of a table's file."""
     return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
+
+
+def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
+    """Path of the file with a table's rows of a span of time. parts: first hour and end since the
+    epoch, rows, and the load that touched the rows last."""
+    name = "-".join(map(str, parts))
+    return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
+
+
+def span_of(path: str) -> tuple[int, int, int, int] | None:
+    """The `parts` in the path of a span's file; None for other paths."""
+    found = _SPAN.search(path)
+    return (int(found[1]), int(found[2]), int(found[3]), int(found[4])) if found else None
 
 
 def waiting(topic: str, agent: int, file: int) -> str:
