@@ -48,9 +48,9 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Fewer spans at rest than this are not worth joining."""
+"""Fewer spans at rest than this are not worth joining, unless no further span fits into them."""
 
-SPANS_MAX: Final = 128
+SPANS_MAX: Final = 160
 """With 5,000 agents and buckets of a minute, these are the buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
@@ -212,16 +212,17 @@ def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
     """Neighbours that should be joined."""
     ages = sorted((span for span in spans if span not in written), key=lambda span: span.touched)
     rest = {*ages[: max(0, len(spans) - APART)]}
-    runs: list[list[Span]] = [[]]
-    rows = 0
+    runs, run, rows = list[list[Span]](), list[Span](), 0
     for span in spans:
-        if span not in rest or rows + span.rows > SPAN_ROWS:
-            runs.append([])
-            rows = 0
+        is_full = span in rest and rows + span.rows > SPAN_ROWS
+        if is_full or span not in rest:
+            if len(run) >= (2 if is_full else JOINED_MIN):
+                runs.append(run)
+            run, rows = [], 0
         if span in rest:
-            runs[-1].append(span)
+            run.append(span)
             rows += span.rows
-    return [run for run in runs if len(run) >= JOINED_MIN]
+    return [*runs, run] if len(run) >= JOINED_MIN else runs
 
 
 def _united(ranges: Iterable[Hours]) -> list[Hours]:
