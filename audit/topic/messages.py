@@ -125,7 +125,7 @@ class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: among the earlier deltas of the same producer and epoch, the number of the last delta
-    that touched the bucket; 0 for none.
+    that touched the bucket; 0 for none, -1 if the producer does not know the number any more.
     """
 
     source: Source

@@ -1,9 +1,12 @@
-"""What the loader reads from `_skidway_audit`: announcements of files, and the loader's own
-messages.
+"""What the loader reads from `_skidway_audit`: announcements of files, what ends them, and the
+loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
 the source clusters. The newest manifest has a position for each audit topic; the loader reads on
 from there. The loader stores the announcements in its table `names`, next to the table `marks`.
+The feed may begin before the position of a topic, because another topic of the run has a lower one.
+So the feed knows where it read an announcement: a topic's tables get only what is new to the topic.
+Otherwise the names of closed files, which the topic has dropped, would come back.
 Audit messages may say which records a counter could not read. The loader does not skip these
 records, because the mirrored topic that it loads may still have them. It skips only gaps that the
 config `mirror.gaps` of this topic names (`skidway.kafka.gaps`), or that an operator has accepted.
@@ -42,9 +45,13 @@ from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.loader.audit_topic.endings import Endings, Place
+from skidway.loader.state.closures import Heard
 from skidway.loader.state.tables import Location
 
 REJECTED_SUFFIX: Final = ".rejected"
+NOWHERE: Final = Place("", 0)
+"""The place of a message that was not read from a topic."""
 
 _log = log.get(__name__)
 
@@ -53,9 +60,12 @@ _log = log.get(__name__)
 class Feed:
     """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
     offset to read. begins: the first offset of the unbroken range of read messages that ends at
-    the position. unread: whether a message could not be decoded."""
+    the position. unread: whether a message could not be decoded. places: where the first
+    announcement of a file was read."""
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
+    places: dict[FileKey, Place] = field(default_factory=dict)
+    endings: Endings = field(default_factory=Endings)
     numbers: dict[str, dict[int, int]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)
@@ -63,10 +73,27 @@ class Feed:
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
         """Announced files whose lines, or whose rejected lines, go to a topic."""
-        base = source.topic.removesuffix(REJECTED_SUFFIX)
-        return self.locations.get((source.cluster, source.topic), {}) | self.locations.get(
-            (source.cluster, base), {}
-        )
+        found: dict[FileKey, Location] = {}
+        for name in _topics_of(source):
+            found |= self.locations.get(name, {})
+        return found
+
+    def new_locations(
+        self, source: Source, positions: Mapping[str, int]
+    ) -> dict[FileKey, Location]:
+        """Those of `locations_of` that a reader with these positions has not read yet."""
+        known = self.locations_of(source)
+        return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
+
+    def closed(self, source: Source, positions: Mapping[str, int]) -> dict[FileKey, int]:
+        """The files of `locations_of` of which a reader with these positions has not read yet that
+        they are closed, each with the time of its closure."""
+        return self.endings.closed(_topics_of(source), positions)
+
+    def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
+        """For each agent the newest seal of a topic that a reader with these positions has not read
+        yet."""
+        return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
         """The highest number that an output published in an epoch, as far as the topic was read."""
@@ -101,12 +128,15 @@ class Feed:
                 self.begins[key] = begin
         self.positions = dict(ends)
 
-    def take(self, message: Message) -> None:
+    def take(self, message: Message, place: Place = NOWHERE) -> None:
         """Notes a message. If a file is announced twice, the first announcement is kept."""
+        if isinstance(message, Announcement | Seal):
+            self.endings.take(message, place)
         if isinstance(message, Announcement):
-            source = message.source
+            source, key = message.source, (message.agent, message.file)
             known = self.locations.setdefault((source.cluster, source.topic), {})
-            known.setdefault((message.agent, message.file), (message.host, message.path))
+            known.setdefault(key, (message.host, message.path))
+            self.places.setdefault(key, place)
         elif isinstance(message, Delta | Seal) and message.sender.tier is Tier.HDFS:
             numbers = self.numbers.setdefault(message.sender.producer, {})
             epoch = message.sender.epoch
@@ -135,7 +165,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         position = feed.positions.get(keys[tp], 0)
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
-        _take(feed, tp, offset, value)
+        _take(feed, tp, Place(keys[tp], offset), value)
     # Asks for the log starts again: messages below a log start have expired, perhaps unread.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
@@ -146,9 +176,17 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
     return f"{tp.topic}/{tp.partition}/{'' if topic_id is None else topic_id.hex}"
 
 
-def _take(feed: Feed, tp: TopicPartition, offset: int, value: bytes) -> None:
+def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
     try:
-        feed.take(decode(value))
+        feed.take(decode(value), place)
     except MessageRefused as error:
         feed.unread = True
-        _log.warning("audit_message_unreadable", topic=tp.topic, offset=offset, reason=str(error))
+        _log.warning(
+            "audit_message_unreadable", topic=tp.topic, offset=place.offset, reason=str(error)
+        )
+
+
+def _topics_of(source: Source) -> list[tuple[str, str]]:
+    """Cluster and name of the topics whose files have lines in this topic."""
+    base = source.topic.removesuffix(REJECTED_SUFFIX)
+    return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

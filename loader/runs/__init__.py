@@ -13,6 +13,7 @@
     old_manifests     folds old manifests into a checkpoint
     columns_file      stages the file with the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
+    closing           what a load drops of the files that agents closed
     parts             what all topics of a run share
     run_progress      how far the run has come: the figures
     pace              how fast the run goes, and how long the rest takes

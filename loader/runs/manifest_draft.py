@@ -13,11 +13,14 @@ from skidway.audit.topic.messages import Sender, Tier
 from skidway.loader.audit_topic import delta
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.closing import Closing
 from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.runs.parts import Parts
 from skidway.loader.slices.job import SliceResult
 from skidway.loader.slices.join import PartitionResult
 from skidway.loader.state import layout, success_files
+from skidway.loader.state.bucket_rows import BucketKey
+from skidway.loader.state.bucket_spans import BucketSpans
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import (
     ROWS,
@@ -26,7 +29,8 @@ from skidway.loader.state.manifest import (
     PartitionRange,
     SchemaChoice,
 )
-from skidway.loader.state.tables import BucketKey, Changes, Tables, stage
+from skidway.loader.state.table_file import TableStaging
+from skidway.loader.state.tables import Changes, Tables, stage
 from skidway.schemas.client import Registered
 
 
@@ -51,12 +55,13 @@ class ManifestDraft:
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
         written = [file for each in used for file in each.files]
-        head = self._head()
-        buckets, audit = self._audit(head, ranges, used, tables)
-        changes = self._changes(results, tables, buckets)
-        tables.add(changes)
+        head, before = self._head(), newest.side if newest else {}
+        spans = BucketSpans(parts.store, before)
+        buckets, audit = self._audit(head, ranges, used, spans)
+        changes = self._changes(results, ranges, tables)
         choice = SchemaChoice(schema.subject, schema.version, schema.id)
-        files, side = stage(parts.store, self._load, newest.side if newest else {}, tables, changes)
+        staging = TableStaging(parts.store, self._load)
+        side = stage(staging, before, tables, changes) | spans.stage(staging, buckets)
         return Manifest(
             number=self._load.number,
             uuid=self._load.uuid,
@@ -70,7 +75,7 @@ class ManifestDraft:
             topic_id=topic.topic_id,
             source=topic.source,
             partitions=tuple(ranges),
-            files=(*written, *files),
+            files=(*written, *staging.files),
             schema=choice,
             schemas=_followed(newest, choice, has_rows=any(_has_rows(each) for each in used)),
             schema_ids=dict(sum((each.schema_ids for each in used), Counter())),
@@ -102,29 +107,35 @@ class ManifestDraft:
         head: delta.Head,
         ranges: Sequence[PartitionRange],
         used: Iterable[SliceResult],
-        tables: Tables,
+        spans: BucketSpans,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
         """Returns two values. The first one has, for each bucket, the number of the delta that
         counts the bucket. The second one is the manifest's field `audit`."""
         source = self._topic.source
-        previous = {(source, *key): number for key, number in tables.buckets.items()}
         counts = _counts(used, self._parts.settings.bucket_ms)
+        known = spans.numbers((agent, start) for (_, agent, start), _ in counts.items())
+        previous = {(source, *key): number for key, number in known.items()}
         numbered, audit = delta.make(head, counts, previous, source, ranges)
         return {(agent, start): n for (_, agent, start), n in numbered.touched.items()}, audit
 
     def _changes(
         self,
         results: Iterable[PartitionResult],
+        ranges: Sequence[PartitionRange],
         tables: Tables,
-        buckets: Mapping[BucketKey, int],
     ) -> Changes:
-        """What the load adds to the tables."""
-        known = self._parts.feed.locations_of(self._topic.source)
-        return Changes(
+        """What the load changes in the tables. Also applies these changes to `tables`."""
+        newest, source = self._newest, self._topic.source
+        positions = newest.audit_positions if newest else {}
+        known = self._parts.feed.new_locations(source, positions)
+        added = Changes(
             marks={each.partition: each.moved for each in results if each.moved},
             locations={key: at for key, at in known.items() if key not in tables.locations},
-            buckets=buckets,
         )
+        tables.add(added)
+        closed = Closing(self._parts, self._topic, newest).changes(tables, ranges)
+        tables.add(closed)
+        return added.then(closed)
 
 
 def _followed(

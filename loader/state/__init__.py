@@ -6,8 +6,12 @@
     chain           which manifests exist, and which of them count
     checkpoint      the files of an output after a load, in one file
     folding         writes a checkpoint, and deletes the manifests that it stands for
-    tables          how far each file is loaded (marks), announced files and bucket numbers; these
+    tables          how far each file is loaded (marks), announced files and closed files; these
                     tables are in files beside the manifests
+    table_file      writes and reads one file of a table
+    closures        when a closed file can be forgotten; only decisions, no I/O
+    bucket_spans    the table of the buckets' deltas, cut by time
+    bucket_rows     rows of that table, in order
     operations      operations on a store, as values, and their execution
     commit          the commit step by step; only decisions, no I/O
     success_files   the files that mark hours as complete

@@ -10,7 +10,8 @@ _skidway/<topic>/<load as 20 digits>.json                                       
 _skidway/<topic>/checkpoints/<load>-<oldest>.jsonl   the files of the output after a load; manifests
                                                 below load `oldest` may be gone; 20 digits each
 _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
-_skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 tables' files
+_skidway/<topic>/<table>/<load as 20 digits>.parquet            tables' files (state/tables.py)
+_skidway/<topic>/buckets/<first hour>-<end hour>-<rows>-<touched>-<load as 20 digits>.parquet
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
 _skidway/<topic>/waiting/<agent>-<file>        since when an announcement has been missing, ms
 _skidway/_runs/<uuid>.note                     a run that works on the output now (run_notes.py)
@@ -33,6 +34,7 @@ _MANIFEST = re.compile(r"^(\d{20})\.json$")
 _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _CHECKPOINT = re.compile(r"^(\d{20})-(\d{20})\.jsonl$")
 _TABLE = re.compile(r"^(?:.*-)?(\d{20})\.parquet$")
+_SPAN = re.compile(r"/(-?\d+)-(-?\d+)-(\d+)-(\d+)-\d{20}\.parquet$")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 
@@ -156,7 +158,7 @@ def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int)
 
 
 def table(topic: str, table: str, load: int) -> str:
-    """Path of a table's file: `table` is marks, names or buckets."""
+    """Path of a table's file."""
     return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
 
 
@@ -169,6 +171,19 @@ def table_number(name: str) -> int | None:
     """The load number in the file name of a table's file; None for other files."""
     found = _TABLE.match(name)
     return int(found[1]) if found else None
+
+
+def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
+    """Path of the file with a table's rows of a span of time. parts: first hour and end since the
+    epoch, rows, and the load that touched the rows last."""
+    name = "-".join(map(str, parts))
+    return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
+
+
+def span_of(path: str) -> tuple[int, int, int, int] | None:
+    """The `parts` in the path of a span's file; None for other paths."""
+    found = _SPAN.search(path)
+    return (int(found[1]), int(found[2]), int(found[3]), int(found[4])) if found else None
 
 
 def waiting(topic: str, agent: int, file: int) -> str:

@@ -32,8 +32,9 @@
   next load begins at `end`. If the load took nothing, `first` and `end` are the same. `below`
   identifies the last batch before `end`; the next load first compares it with the log. So the
   newest manifest alone has the position of every partition.
-- `files[].kind`: rows, rejects, marks, names or buckets. `checksum` is the sum modulo 2^64 of the
-  record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a signed long.
+- `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
+  sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
+  signed long.
 - `schema` is the schema of the rows that this load adds; a file that follows another schema has its
   `schema_id`. `schemas` are those that the files of the output follow after this load.
 - `removed` names files of earlier loads. The files of this load have the same records, and replace
@@ -47,7 +48,8 @@
   hours that have rows, but no such file, after this load; at most the newest UNMARKED_MAX hours.
 - `side` lists the files of each table after this load, oldest first: a snapshot of the table, and
   the changes that later loads made. If several rows have the same key, the last row is valid
-  (loader/state/tables.py).
+  (loader/state/tables.py). The files of `buckets` have a span of time each
+  (loader/state/bucket_spans.py).
 - `audit` has what this load adds to the audit's counts: the deltas of the tier HDFS, with the keys
   (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
   publish them again from the manifest at any time. The first load of an output takes an epoch
@@ -75,6 +77,7 @@ from skidway.loader.state import layout
 FORMAT: Final = 1
 UNMARKED_MAX: Final = 500
 ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buckets"
+CLOSURES, FENCE, FORGOTTEN = "closures", "fence", "forgotten"
 
 
 @dataclass(frozen=True, slots=True)

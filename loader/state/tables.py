@@ -1,37 +1,41 @@
 """Tables: state that grows with the number of files and of buckets (the audit's intervals of event
 time), so it is not inside the manifest.
 
-    marks     partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
-    names     agent, file -> host, path, from announcements
-    buckets   agent, bucket -> number of this output's last audit delta that counted the bucket
+    marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
+    names      agent, file -> host, path, from announcements
+    closures   agent, file -> files that were closed, until their marks and names are dropped
+    fence      partition -> the offsets for which closed files wait (state/closures.py)
+    buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
+    forgotten  the hours whose buckets were dropped (both: state/bucket_spans.py)
 
-Each load writes its changes to a table as a Parquet file. The load's manifest names that file under
-`side`, after the files of earlier loads. If several rows have the same key, the last row is valid.
-When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. All rows
-belong to one source topic, whose ids are in the manifest.
+For the first three tables, each load writes its changes as a Parquet file. The load's manifest
+names that file under `side`, after the files of earlier loads. If several rows have the same key,
+the last row is valid; a row without an end, path or stage says that the key is gone. When a table
+has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The table `fence` has
+one row for each partition and is always written whole. All rows belong to one source topic, whose
+ids are in the manifest.
+
+Marks and names stay until their file is closed and no repeat can come, so a load begins as fast
+after a year as after a day.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from skidway.audit.counts.marks import FileKey
-from skidway.errors import StateRefused
+from skidway.audit.counts.marks import NO_MARK, FileKey
 from skidway.loader.state import layout
-from skidway.loader.state.layout import LoadId
-from skidway.loader.state.manifest import BUCKETS, MARKS, NAMES, DataFile, Manifest
-from skidway.loader.state.parquet_file import write_table
+from skidway.loader.state.closures import Closed, Closures, Fence, Stage
+from skidway.loader.state.manifest import CLOSURES, FENCE, MARKS, NAMES, Manifest
+from skidway.loader.state.table_file import TableStaging, read_rows, table_of
 from skidway.loader.store import Store
 
 DELTAS_MAX: Final = 16
 
-BucketKey = tuple[int, int]
 Location = tuple[str, str]
 """Host and path."""
 
@@ -47,17 +51,36 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     NAMES: pa.schema(
         [("agent", pa.int64()), ("file", pa.int64()), ("host", pa.string()), ("path", pa.string())]
     ),
-    BUCKETS: pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("number", pa.int64())]),
+    CLOSURES: pa.schema(
+        [
+            ("agent", pa.int64()),
+            ("file", pa.int64()),
+            ("time", pa.int64()),
+            ("heard", pa.int64()),
+            ("stage", pa.int64()),
+        ]
+    ),
+    FENCE: pa.schema([("partition", pa.int64()), ("named", pa.int64()), ("end", pa.int64())]),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one load adds to the tables."""
+    """What one load changes in the tables. A mark NO_MARK, a location None and the stage GONE drop
+    the key."""
 
     marks: Mapping[int, Mapping[FileKey, int]]
-    locations: Mapping[FileKey, Location]
-    buckets: Mapping[BucketKey, int]
+    locations: Mapping[FileKey, Location | None]
+    closed: Mapping[FileKey, Closed] = field(default_factory=dict)
+
+    def then(self, later: Changes) -> Changes:
+        """These changes and later ones together."""
+        partitions = {*self.marks, *later.marks}
+        return Changes(
+            {p: {**self.marks.get(p, {}), **later.marks.get(p, {})} for p in partitions},
+            {**self.locations, **later.locations},
+            {**self.closed, **later.closed},
+        )
 
 
 @dataclass(slots=True)
@@ -66,14 +89,22 @@ class Tables:
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)
-    buckets: dict[BucketKey, int] = field(default_factory=dict)
+    closures: Closures = field(default_factory=Closures)
 
     def add(self, changes: Changes) -> None:
-        """Applies the changes of a load to the tables."""
+        """Applies the changes of a load to marks and names. (The rules of `closures` have already
+        changed that table.)"""
         for partition, marks in changes.marks.items():
-            self.marks.setdefault(partition, {}).update(marks)
-        self.locations.update(changes.locations)
-        self.buckets.update(changes.buckets)
+            known = self.marks.setdefault(partition, {})
+            for key, end in marks.items():
+                known[key] = end
+                if end == NO_MARK:
+                    del known[key]
+        for key, location in changes.locations.items():
+            if location is not None:
+                self.locations[key] = location
+            else:
+                self.locations.pop(key, None)
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
@@ -82,75 +113,64 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
     tables = Tables()
     if manifest is None:
         return tables
-    for partition, agent, file, end in _rows(store, manifest, MARKS):
+    rows = {
+        kind: read_rows(store, manifest.side.get(kind, ()), schema)
+        for kind, schema in SCHEMAS.items()
+    }
+    for partition, agent, file, end in rows[MARKS]:
         tables.marks.setdefault(partition, {})[agent, file] = end
-    for agent, file, host, path in _rows(store, manifest, NAMES):
-        tables.locations[agent, file] = host, path
-    for agent, bucket, number in _rows(store, manifest, BUCKETS):
-        tables.buckets[agent, bucket] = number
+    for partition, marks in tables.marks.items():
+        tables.marks[partition] = {key: end for key, end in marks.items() if end != NO_MARK}
+    named = {(agent, file): (host, path) for agent, file, host, path in rows[NAMES]}
+    tables.locations = {key: at for key, at in named.items() if at[0] is not None}
+    closed = {
+        (agent, file): Closed(time_ms, heard_ms, Stage(stage))
+        for agent, file, time_ms, heard_ms, stage in rows[CLOSURES]
+    }
+    tables.closures.files = {k: each for k, each in closed.items() if each.stage is not Stage.GONE}
+    tables.closures.fence = {partition: Fence(*parts) for partition, *parts in rows[FENCE]}
     return tables
 
 
 def stage(
-    store: Store,
-    load: LoadId,
-    before: Mapping[str, Sequence[str]],
-    tables: Tables,
-    changes: Changes,
-) -> tuple[list[DataFile], dict[str, tuple[str, ...]]]:
-    """Stages the tables' files of a load. Returns (files, names for the manifest).
+    staging: TableStaging, before: Mapping[str, Sequence[str]], tables: Tables, changes: Changes
+) -> dict[str, tuple[str, ...]]:
+    """Stages the tables' files of a load. Returns the names for the manifest.
 
     before: the files that the previous manifest names. `tables` must already have the changes,
     because the load may have to write a snapshot.
     """
-    whole, delta = _rows_of(tables), _rows_of(changes)
-    files, named = [], {}
-    for kind in (MARKS, NAMES, BUCKETS):
+    named = {}
+    for kind, delta in _rows(changes.marks, changes.locations, changes.closed).items():
         earlier = tuple(before.get(kind, ()))
         snapshot = len(earlier) >= DELTAS_MAX
-        rows = whole[kind] if snapshot else delta[kind]
+        rows = _whole(tables)[kind] if snapshot else delta
         if not rows and not snapshot:
             named[kind] = earlier
             continue
-        table = _arrow(rows, SCHEMAS[kind])
-        path = layout.table(load.topic, kind, load.number)
-        files.append(write_table(store, table, kind, path, f"{load.staging}/{kind}.parquet"))
+        path = _write(staging, kind, rows)
         named[kind] = (path,) if snapshot else (*earlier, path)
-    return files, named
+    fence = [(partition, *each) for partition, each in sorted(tables.closures.fence.items())]
+    named[FENCE] = (_write(staging, FENCE, fence),) if fence else tuple(before.get(FENCE, ()))
+    return named
 
 
-def _arrow(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    if not rows:
-        return schema.empty_table()
-    columns = [pa.array(column) for column in zip(*rows, strict=True)]
-    return pa.Table.from_arrays(columns, schema=schema)
+def _write(staging: TableStaging, kind: str, rows: Sequence[tuple[Any, ...]]) -> str:
+    path = layout.table(staging.load.topic, kind, staging.load.number)
+    return staging.write(kind, path, table_of(rows, SCHEMAS[kind]))
 
 
-def _rows_of(tables: Tables | Changes) -> dict[str, list[tuple[Any, ...]]]:
+def _whole(tables: Tables) -> dict[str, list[tuple[Any, ...]]]:
+    return _rows(tables.marks, tables.locations, tables.closures.files)
+
+
+def _rows(
+    marks: Mapping[int, Mapping[FileKey, int]],
+    locations: Mapping[FileKey, Location | None],
+    closed: Mapping[FileKey, Closed],
+) -> dict[str, list[tuple[Any, ...]]]:
     return {
-        MARKS: [
-            (partition, *key, end)
-            for partition, marks in tables.marks.items()
-            for key, end in marks.items()
-        ],
-        NAMES: [(*key, *location) for key, location in tables.locations.items()],
-        BUCKETS: [(*key, number) for key, number in tables.buckets.items()],
+        MARKS: [(at, *key, end) for at, each in marks.items() for key, end in each.items()],
+        NAMES: [(*key, *(location or (None, None))) for key, location in locations.items()],
+        CLOSURES: [(*key, *each) for key, each in closed.items()],
     }
-
-
-def _rows(store: Store, manifest: Manifest, kind: str) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    for path in manifest.side.get(kind, ()):
-        data = store.read(path)
-        if data is None:
-            raise StateRefused(
-                f"{path}, which the manifest of load {manifest.number} names, is missing; restore "
-                "it before loading on"
-            )
-        try:
-            table = pq.read_table(io.BytesIO(data))
-            columns = [table.column(name).to_pylist() for name in SCHEMAS[kind].names]
-        except (pa.ArrowException, KeyError, OSError) as error:
-            raise StateRefused(f"{path} is damaged: {error}") from error
-        rows += zip(*columns, strict=True)
-    return rows

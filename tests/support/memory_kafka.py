@@ -118,6 +118,11 @@ class MemoryClient:
                 found[tp] = ListedOffset(log.start if time == EARLIEST else log.end, -1, 0)
         return found
 
+    def list_offsets_now(
+        self, times: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
+        return self.list_offsets(times), {}
+
     def close(self) -> None:
         pass
 

@@ -94,6 +94,9 @@ PROMISES = {
     "5 marks": "By the marks a reader drops repeats, and rejects a record that begins below a mark "
     "and ends above it.",
     "5 slices": "Slices in parallel give the rows of one walk in order.",
+    "5 closed files": "Marks and names of a closed file are dropped only when no repeat of its "
+    "records can come.",
+    "5 buckets": "A bucket whose delta was forgotten is never taken for complete.",
     "5 manifest": "One manifest commits a load, with two loaders, crashes and unclear outcomes.",
     "5 staging": "The names of staged files are durable before the manifest; a start looks at the "
     "newest load and at what is staged.",

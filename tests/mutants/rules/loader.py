@@ -926,7 +926,7 @@ MUTANTS = (
     Mutant(
         "a snapshot of the marks lacks those of its own load",
         "loader/runs/manifest_draft.py",
-        "        tables.add(changes)\n",
+        "        tables.add(added)\n",
         "",
         (
             "tests/unit/loader/runs/test_topic_load.py::test_marks_hold_however_many_loads_there_were",
@@ -966,8 +966,8 @@ MUTANTS = (
     Mutant(
         "a load's chain of a bucket begins anew",
         "loader/runs/manifest_draft.py",
-        "number for key, number in tables.buckets.items()}",
-        "0 for key in tables.buckets}",
+        "number for key, number in known.items()}",
+        "0 for key in known}",
         (
             "tests/unit/loader/runs/test_topic_load.py::"
             "test_a_load_names_the_delta_of_before_that_touched_its_buckets",
@@ -1055,8 +1055,8 @@ MUTANTS = (
     Mutant(
         "the last announcement of a file holds",
         "loader/audit_topic/feed.py",
-        "known.setdefault((message.agent, message.file), (message.host, message.path))",
-        "known[message.agent, message.file] = message.host, message.path",
+        "known.setdefault(key, (message.host, message.path))",
+        "known[key] = message.host, message.path",
         ("tests/unit/loader/audit_topic/test_feed.py::test_the_first_announcement_holds",),
     ),
     Mutant(
@@ -1442,5 +1442,109 @@ MUTANTS = (
         "            ended = min(max(len(slices) - of + done, 0), len(slices))\n",
         "            ended = len(slices) if of < len(slices) else done\n",
         ("tests/unit/loader/runs/test_run_progress.py::test_slices_that_run_again_are_not_done",),
+    ),
+    Mutant(
+        "marks of a closed file go before the loads have reached the fence",
+        "loader/state/closures.py",
+        "        if ahead or not self.is_fenced:\n",
+        "        if not self.is_fenced:\n",
+        (
+            "tests/unit/loader/state/test_closures.py::"
+            "test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal",
+            "tests/model/test_loader_closures.py::test_dropped_marks_give_the_same_rows",
+        ),
+    ),
+    Mutant(
+        "the fence is what the seals name, without the watermark",
+        "loader/state/closures.py",
+        "Fence(named, max(watermarks.get(partition, 0), named))",
+        "Fence(named, named)",
+        (
+            "tests/unit/loader/runs/test_closing.py::"
+            "test_a_late_repeat_before_the_fence_is_a_repeat",
+            "tests/model/test_loader_closures.py::test_dropped_marks_give_the_same_rows",
+        ),
+    ),
+    Mutant(
+        "the fence is the watermark, whatever the seals name",
+        "loader/state/closures.py",
+        "Fence(named, max(watermarks.get(partition, 0), named))",
+        "Fence(named, watermarks.get(partition, 0))",
+        ("tests/unit/loader/state/test_closures.py::test_a_mirror_must_reach_what_seals_name",),
+    ),
+    Mutant(
+        "a seal counts at any time after the closure",
+        "loader/state/closures.py",
+        "            if heard.time_ms < closed.time_ms + GRACE_MS:\n",
+        "            if heard.time_ms < closed.time_ms:\n",
+        (
+            "tests/unit/loader/state/test_closures.py::"
+            "test_a_seal_that_proves_too_little_moves_no_file[too early]",
+        ),
+    ),
+    Mutant(
+        "the agent's clock alone decides when a closed file is settled",
+        "loader/state/closures.py",
+        " and now_ms >= closed.heard_ms + SETTLED_MS\n",
+        "\n",
+        ("tests/unit/loader/state/test_closures.py::test_the_loaders_clock_counts_too",),
+    ),
+    Mutant(
+        "a seal counts wherever it lies in the log",
+        "loader/state/closures.py",
+        "            if key in fresh and key not in heard.follows:\n",
+        "            if False:\n",
+        ("tests/unit/loader/state/test_closures.py::test_a_seal_counts_only_behind_the_closure",),
+    ),
+    Mutant(
+        "a copy of the newest seal counts as a later seal",
+        "loader/audit_topic/endings.py",
+        "known[agent].key < key:",
+        "known[agent].key <= key:",
+        (
+            "tests/unit/loader/audit_topic/test_feed.py::"
+            "test_the_newest_seal_counts_from_where_it_was_first_read",
+        ),
+    ),
+    Mutant(
+        "announcements that are read again bring dropped names back",
+        "loader/audit_topic/feed.py",
+        " if self.places[key].is_new(positions)}",
+        "}",
+        (
+            "tests/unit/loader/runs/test_closing.py::"
+            "test_messages_that_the_topic_has_heard_bring_no_name_back",
+        ),
+    ),
+    Mutant(
+        "a snapshot is the only file that knows of dropped marks",
+        "loader/state/tables.py",
+        " if end != NO_MARK}",
+        "}",
+        ("tests/unit/loader/state/test_tables.py::test_what_is_dropped_stays_dropped",),
+    ),
+    Mutant(
+        "a forgotten bucket looks as if it was never counted",
+        "loader/state/bucket_spans.py",
+        "            numbers[(hours >= first) & (hours < end)] = UNKNOWN\n",
+        "            pass\n",
+        ("tests/unit/loader/state/test_bucket_spans.py::test_what_was_forgotten_breaks_the_chain",),
+    ),
+    Mutant(
+        "a forgotten bucket names no delta as the previous one",
+        "loader/state/bucket_spans.py",
+        "UNKNOWN: Final = -1\n",
+        "UNKNOWN: Final = 0\n",
+        ("tests/unit/loader/state/test_bucket_spans.py::test_what_was_forgotten_breaks_the_chain",),
+    ),
+    Mutant(
+        "the order of times decides which buckets are forgotten",
+        "loader/state/bucket_spans.py",
+        "key=lambda span: (span.touched, span.first))",
+        "key=lambda span: span.first)",
+        (
+            "tests/unit/loader/state/test_bucket_spans.py::"
+            "test_the_least_recently_touched_span_is_forgotten",
+        ),
     ),
 )

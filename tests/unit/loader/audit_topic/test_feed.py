@@ -9,11 +9,23 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from skidway.audit.topic.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
+from skidway.audit.topic.messages import (
+    TOPIC,
+    Announcement,
+    Delta,
+    Heartbeat,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+    encode,
+)
 from skidway.kafka import columns
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from skidway.loader.audit_topic.endings import Place
 from skidway.loader.audit_topic.feed import Feed, audit_topics, read_on
+from skidway.loader.state.closures import Heard
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
@@ -21,8 +33,10 @@ from support.promises import promise
 SOURCE = Source("dc1", "c", "logs", "1" * 32)
 
 
-def announce(file: int, path: str, source: Source = SOURCE) -> Announcement:
-    return Announcement(0, 7, file, "host", path, 1, 2, b"", 0, source)
+def announce(
+    file: int, path: str, source: Source = SOURCE, length: int | None = None
+) -> Announcement:
+    return Announcement(0, 7, file, "host", path, 1, 2, b"", 0, source, length=length)
 
 
 def delta(tier: Tier, number: int, *, producer: str = "/out/logs", epoch: int = 3, **more) -> Delta:
@@ -100,3 +114,64 @@ def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start
         read_on(client, [TOPIC], after, clock)
     assert set(after.locations_of(SOURCE)) == {(7, 4), (7, 5), (7, 6)}
     assert list(after.positions.values()) == [3]
+
+
+def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = SOURCE) -> Seal:
+    sealed = SealedTopic(source, 0, number, ((0, offset),))
+    return Seal(Sender(tier, "dc1", "7", "h", 1), number, 100 * number, (sealed,))
+
+
+@promise("5 closed files")
+def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
+    """After a crash an agent sends messages again. A copy of an older seal behind a closure proves
+    nothing about the closed file, and no copy makes the newest seal look later than it is."""
+    feed = Feed()
+    messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
+    for offset, message in enumerate(messages):
+        feed.take(message, Place("log", offset))
+    assert feed.seals(SOURCE, {}) == {7: Heard(500, {0: 20}, frozenset())}
+    feed.take(seal(6, 20), Place("log", 5))
+    assert feed.seals(SOURCE, {}) == {7: Heard(600, {0: 20}, frozenset({(7, 1)}))}
+    assert feed.seals(SOURCE, {"log": 6}) == {}
+
+
+@promise("5 closed files")
+def test_a_seal_in_another_log_follows_no_closure() -> None:
+    """Only a common log says which of two messages came first."""
+    feed = Feed()
+    feed.take(announce(1, "/a", length=9), Place("log", 3))
+    feed.take(seal(6, 20), Place("other", 9))
+    assert feed.seals(SOURCE, {})[7].follows == frozenset()
+
+
+def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
+    """The files of `logs.rejected` were announced, and are closed, for `logs`, but each of the two
+    topics has offsets of its own in the seals."""
+    feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
+    feed.take(announce(1, "/a", length=9), Place("log", 3))
+    feed.take(seal(6, 20), Place("log", 4))
+    feed.take(seal(7, 2, source=rejects), Place("log", 5))
+    assert feed.closed(rejects, {}) == feed.closed(SOURCE, {}) == {(7, 1): 0}
+    assert feed.closed(SOURCE, {"log": 4}) == {}
+    assert feed.seals(rejects, {})[7].offsets == {0: 2}
+    assert feed.endings.named(SOURCE) == {0: 20}
+
+
+def test_only_agents_seal() -> None:
+    """A seal of another tier moves no closed file, and neither does one for a topic that was made
+    again under the same name."""
+    feed = Feed()
+    feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
+    feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
+    assert feed.seals(SOURCE, {}) == {}
+    assert feed.endings.named(SOURCE) == {}
+
+
+def test_a_name_is_new_to_a_topic_once() -> None:
+    """The feed may begin before the position of a topic. What the topic has read is not new to it,
+    so the names of closed files do not come back."""
+    feed = Feed()
+    feed.take(announce(1, "/a"), Place("log", 3))
+    feed.take(announce(2, "/b"), Place("log", 4))
+    assert set(feed.new_locations(SOURCE, {"log": 4})) == {(7, 2)}
+    assert set(feed.new_locations(SOURCE, {"other log": 9})) == {(7, 1), (7, 2)}

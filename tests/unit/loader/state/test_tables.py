@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from skidway.audit.counts.marks import NO_MARK
 from skidway.errors import StateRefused
+from skidway.loader.state.closures import Closed, Closures, Fence, Stage
 from skidway.loader.state.layout import LoadId
-from skidway.loader.state.manifest import BUCKETS, MARKS, NAMES, Manifest
+from skidway.loader.state.manifest import FENCE, MARKS, NAMES, Manifest
+from skidway.loader.state.table_file import TableStaging
 from skidway.loader.state.tables import (
     DELTAS_MAX,
     Changes,
@@ -19,36 +22,48 @@ from skidway.loader.state.tables import (
 )
 from support.loading import WHOLE
 from support.memory_store import MemoryStore
+from support.promises import promise
 
-NOTHING = Changes({}, {}, {})
+NOTHING = Changes({}, {})
 UUID = "c" * 32
 
 
-def load(store: MemoryStore, number: int, before: Manifest | None, changes: Changes) -> Manifest:
+def load(
+    store: MemoryStore,
+    number: int,
+    before: Manifest | None,
+    changes: Changes,
+    fence: dict[int, Fence] | None = None,
+) -> Manifest:
     """Makes a load that changes nothing but the state."""
     tables = read_tables(store, before)
     tables.add(changes)
+    tables.closures.files |= changes.closed
+    for key, each in changes.closed.items():
+        if each.stage is Stage.GONE:
+            del tables.closures.files[key]
+    tables.closures.fence |= fence or {}
     names = before.side if before else {}
-    files, side = stage(store, LoadId("logs", number, UUID), names, tables, changes)
-    for file in files:
+    staging = TableStaging(store, LoadId("logs", number, UUID))
+    side = stage(staging, names, tables, changes)
+    for file in staging.files:
         assert store.rename(file.staged, file.path)
-    return replace(WHOLE, number=number, files=tuple(files), side=side)
+    return replace(WHOLE, number=number, files=tuple(staging.files), side=side)
 
 
 def marks(number: int) -> Changes:
-    return Changes({0: {(7, number): 10 * number}}, {(7, number): ("h", "/p")}, {(7, 60): number})
+    return Changes({0: {(7, number): 10 * number}}, {(7, number): ("h", "/p")})
 
 
 def test_later_files_win() -> None:
     """A mark, which tells up to which byte a file is loaded, has its last value if it moved twice.
     Marks that did not move keep their values."""
     store = MemoryStore()
-    first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}, {}))
-    second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}, {(7, 60): 2}))
+    first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}))
+    second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}))
     tables = read_tables(store, second)
     assert tables.marks == {0: {(7, 1): 30, (7, 2): 5}, 1: {(7, 1): 3}}
     assert tables.locations == {(7, 1): ("h", "/p")}
-    assert tables.buckets == {(7, 60): 2}
     assert len(second.side[MARKS]) == 2
     assert len(second.side[NAMES]) == 1
 
@@ -70,7 +85,7 @@ def test_deltas_become_a_snapshot() -> None:
     for number in range(1, DELTAS_MAX + 2):
         newest = load(store, number, newest, marks(number))
     assert newest is not None
-    assert [len(newest.side[kind]) for kind in (MARKS, NAMES, BUCKETS)] == [1, 1, 1]
+    assert [len(newest.side[kind]) for kind in (MARKS, NAMES)] == [1, 1]
     tables = read_tables(store, newest)
     assert tables.marks[0] == {(7, n): 10 * n for n in range(1, DELTAS_MAX + 2)}
     assert len(tables.locations) == DELTAS_MAX + 1
@@ -85,7 +100,7 @@ def test_ids_up_to_the_largest_survive() -> None:
     """Agent and file ids may be any numbers below 2^63."""
     store = MemoryStore()
     key = ((1 << 63) - 1, (1 << 63) - 1)
-    newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}, {}))
+    newest = load(store, 1, None, Changes({3: {key: (1 << 63) - 1}}, {}))
     assert read_tables(store, newest).marks == {3: {key: (1 << 63) - 1}}
 
 
@@ -106,3 +121,45 @@ def test_a_damaged_side_file_stops_by_name() -> None:
     store.put(newest.side[MARKS][0], b"PAR1 but no more")
     with pytest.raises(StateRefused, match="damaged"):
         read_tables(store, newest)
+
+
+@promise("5 closed files")
+def test_what_is_dropped_stays_dropped() -> None:
+    """Marks, names and closures that a load drops are gone for later loads, before and after the
+    next snapshot; other files keep theirs."""
+    store = MemoryStore()
+    newest = load(store, 1, None, marks(1).then(Changes({}, {}, {(7, 1): Closed(5, 6)})))
+    newest = load(store, 2, newest, marks(2))
+    gone = Closed(0, 0, Stage.GONE)
+    newest = load(store, 3, newest, Changes({0: {(7, 1): NO_MARK}}, {(7, 1): None}, {(7, 1): gone}))
+    for number in range(4, DELTAS_MAX + 4):
+        tables = read_tables(store, newest)
+        assert tables.marks[0][7, 2] == 20
+        assert (7, 1) not in tables.marks[0]
+        assert (7, 1) not in tables.locations
+        assert tables.closures.files == {}
+        newest = load(store, number, newest, marks(number))
+    assert len(newest.side[MARKS]) < DELTAS_MAX
+
+
+def test_closures_and_the_fence_survive() -> None:
+    """The next load knows the closed files, their stage, and the fence (the offsets for which they
+    wait), because the audit topic is not read twice."""
+    store = MemoryStore()
+    files = {(7, 1): Closed(5, 6, Stage.FENCED), (7, 2): Closed(8, 9)}
+    fence = {0: Fence(3, 10), 2: Fence(7)}
+    newest = load(store, 1, None, Changes({}, {}, files), fence)
+    newest = load(store, 2, newest, marks(4))
+    assert read_tables(store, newest).closures == Closures(files, fence)
+    assert len(newest.side[FENCE]) == 1
+
+
+def test_an_output_of_an_earlier_version_has_no_closures() -> None:
+    """Tables that an earlier version did not write are empty."""
+    store = MemoryStore()
+    newest = load(store, 1, None, marks(1))
+    kinds = (MARKS, NAMES)
+    older = replace(newest, side={kind: newest.side[kind] for kind in kinds})
+    tables = read_tables(store, older)
+    assert tables.marks == {0: {(7, 1): 10}}
+    assert tables.closures == Closures()

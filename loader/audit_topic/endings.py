@@ -1,0 +1,108 @@
+"""What the audit topics say about the end of files: closures, and the seals that come after them.
+
+Of each agent and topic only the newest seal is kept, because it proves at least as much as the
+earlier ones. An agent may send a message again after a crash, so a copy of an older seal may follow
+a closure. Numbers decide which seal is the newest, and the place where it was first read counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.messages import Announcement, Seal, Tier
+from skidway.kafka.source import Source
+from skidway.loader.state.closures import Heard
+
+
+class Place(NamedTuple):
+    """Where a message was read. log: `topic/partition/topic id`."""
+
+    log: str
+    offset: int
+
+    def is_new(self, positions: Mapping[str, int]) -> bool:
+        """Whether a reader with these positions has not read the message yet."""
+        return self.offset >= positions.get(self.log, 0)
+
+
+class _Closure(NamedTuple):
+    time_ms: int
+    place: Place
+
+
+class _Newest(NamedTuple):
+    """An agent's newest seal of a topic."""
+
+    key: tuple[int, int]
+    time_ms: int
+    offsets: Mapping[int, int]
+    place: Place
+
+
+@dataclass(slots=True)
+class Endings:
+    """What was read of them."""
+
+    _closures: dict[tuple[str, str], dict[FileKey, _Closure]] = field(default_factory=dict)
+    _seals: dict[Source, dict[str, _Newest]] = field(default_factory=dict)
+    _named: dict[Source, dict[int, int]] = field(default_factory=dict)
+
+    def take(self, message: Announcement | Seal, place: Place) -> None:
+        """Notes a closure or a seal. Of a closure that is said twice, the first one is kept."""
+        if isinstance(message, Announcement):
+            if message.length is not None:
+                source = message.source
+                known = self._closures.setdefault((source.cluster, source.topic), {})
+                closure = _Closure(message.time_ms, place)
+                known.setdefault((message.agent, message.file), closure)
+        elif message.sender.tier is Tier.AGENT:
+            self._take_seal(message, place)
+
+    def closed(
+        self, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
+    ) -> dict[FileKey, int]:
+        """The files of these topics (cluster and name) whose closure a reader with these positions
+        has not read yet, each with the time of its closure."""
+        closures = self._closures_of(topics)
+        return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
+
+    def named(self, source: Source) -> Mapping[int, int]:
+        """For each partition of a topic, the highest offset that a seal names."""
+        return self._named.get(source, {})
+
+    def seals(
+        self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
+    ) -> dict[int, Heard]:
+        """The newest seals of a topic, by agent, if a reader with these positions has not read them
+        yet. topics: for which the files were announced whose lines go to this topic."""
+        seals = self._seals.get(source, {})
+        follows: dict[str, set[FileKey]] = {}
+        for key, each in self._closures_of(topics):
+            seal = seals.get(str(key[0]))
+            if seal and seal.place.log == each.place.log and seal.place > each.place:
+                follows.setdefault(str(key[0]), set()).add(key)
+        return {
+            int(agent): Heard(seal.time_ms, seal.offsets, follows.get(agent, frozenset()))
+            for agent, seal in seals.items()
+            if seal.place.is_new(positions)
+        }
+
+    def _closures_of(self, topics: Iterable[tuple[str, str]]) -> Iterator[tuple[FileKey, _Closure]]:
+        for name in topics:
+            yield from self._closures.get(name, {}).items()
+
+    def _take_seal(self, message: Seal, place: Place) -> None:
+        key = (message.sender.epoch, message.number)
+        agent = message.sender.producer
+        if not agent.isdecimal():
+            return
+        for topic in message.topics:
+            known = self._seals.setdefault(topic.source, {})
+            named = self._named.setdefault(topic.source, {})
+            for partition, offset in topic.offsets:
+                named[partition] = max(offset, named.get(partition, offset))
+            if agent not in known or known[agent].key < key:
+                known[agent] = _Newest(key, message.time_ms, dict(topic.offsets), place)

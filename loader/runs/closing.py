@@ -1,0 +1,78 @@
+"""At the end of a load: which files are closed, and which marks and names the load drops.
+
+The rules are in state/closures.py. This module gives them what the audit topics say, and asks the
+brokers for the watermarks of a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from skidway import log
+from skidway.audit.counts.marks import NO_MARK, FileKey
+from skidway.errors import SkidwayError
+from skidway.kafka.client import LATEST
+from skidway.kafka.types import TopicPartition
+from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.parts import Parts
+from skidway.loader.state.closures import Closed, Stage
+from skidway.loader.state.manifest import Manifest, PartitionRange
+from skidway.loader.state.tables import Changes, Tables
+
+_log = log.get(__name__)
+
+
+class Closing:
+    """What the files that agents closed change in the tables of a topic."""
+
+    def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
+        self._parts, self._topic = parts, topic
+        self._positions = newest.audit_positions if newest else {}
+
+    def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
+        """What the load drops, and how far other closed files have come. `tables` must have the
+        load's marks and names already; `tables.closures` is changed. ranges: how far the load has
+        read each partition; no partition is missing."""
+        closures, before = tables.closures, dict(tables.closures.files)
+        now_ms = self._parts.clock.time_ms()
+        self._hear(tables, now_ms)
+        ends = {each.partition: each.end for each in ranges}
+        gone = closures.passed(ends)
+        settled = closures.settled(now_ms)
+        if settled and (watermarks := self._watermarks(ends)):
+            closures.make_fence(settled, watermarks)
+            gone += closures.passed(ends)
+        moved = {key: each for key, each in closures.files.items() if before.get(key) != each}
+        dropped = {key: Closed(0, 0, Stage.GONE) for key in gone if key in before}
+        return Changes(
+            marks=_drop(tables.marks, gone),
+            locations=dict.fromkeys((key for key in gone if key in tables.locations), None),
+            closed={**moved, **dropped},
+        )
+
+    def _hear(self, tables: Tables, now_ms: int) -> None:
+        feed, source = self._parts.feed, self._topic.source
+        closed = feed.closed(source, self._positions)
+        tables.closures.close(closed, now_ms)
+        tables.closures.name(feed.endings.named(source))
+        tables.closures.seal(feed.seals(source, self._positions), closed.keys(), tables.marks)
+
+    def _watermarks(self, ends: Mapping[int, int]) -> dict[int, int]:
+        """The high watermark of each partition now; empty if a partition does not answer."""
+        partitions = [TopicPartition(self._topic.name, partition) for partition in ends]
+        try:
+            found, errors = self._parts.client.list_offsets_now(dict.fromkeys(partitions, LATEST))
+            if errors:
+                raise next(iter(errors.values()))
+        except SkidwayError as error:
+            _log.warning("marks_kept", topic=self._topic.name, reason=str(error))
+            return {}
+        return {tp.partition: each.offset for tp, each in found.items()}
+
+
+def _drop(
+    marks: Mapping[int, Mapping[FileKey, int]], gone: Sequence[FileKey]
+) -> dict[int, dict[FileKey, int]]:
+    """The marks of these files, as changes that drop them."""
+    dropped = {at: {key: NO_MARK for key in gone if key in each} for at, each in marks.items()}
+    return {at: each for at, each in dropped.items() if each}

@@ -1,0 +1,93 @@
+"""Rows of the table `buckets` (bucket_spans), in order, as numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.loader.state.layout import HOUR_MS
+
+Int64s = npt.NDArray[np.int64]
+
+BucketKey = tuple[int, int]
+"""Agent, and start of the bucket in ms."""
+
+SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("number", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows in the order of (bucket, agent); no two of them have the same key."""
+
+    agent: Int64s
+    bucket: Int64s
+    number: Int64s
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def hours(self) -> Int64s:
+        """The hour of each bucket, counted since the epoch."""
+        return self.bucket // HOUR_MS
+
+    def part(self, begin: int, end: int) -> Rows:
+        """The rows with these indices."""
+        return Rows(self.agent[begin:end], self.bucket[begin:end], self.number[begin:end])
+
+
+def rows_in(table: pa.Table) -> Rows:
+    """The rows of a table that has them in order."""
+    return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
+
+
+def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
+    """Rows with these keys and numbers."""
+    agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
+    return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
+
+
+def ordered(rows: Rows) -> Rows:
+    """The rows in the order of (bucket, agent)."""
+    order = np.lexsort((rows.agent, rows.bucket))
+    return Rows(rows.agent[order], rows.bucket[order], rows.number[order])
+
+
+def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """For each wanted key, its index in `rows` or the index before which it belongs, and whether it
+    is there."""
+    begins = np.searchsorted(rows.bucket, wanted.bucket, "left")
+    ends = np.searchsorted(rows.bucket, wanted.bucket, "right")
+    at = begins.astype(np.intp)
+    changes = np.flatnonzero(np.diff(wanted.bucket)) + 1
+    for first, end in zip([0, *changes], [*changes, len(wanted)], strict=True):
+        if first < end:
+            agents = rows.agent[begins[first] : ends[first]]
+            at[first:end] += np.searchsorted(agents, wanted.agent[first:end])
+    there = at < ends
+    there[there] = rows.agent[at[there]] == wanted.agent[there]
+    return at, there
+
+
+def look_up(rows: Rows, wanted: Rows, numbers: Int64s) -> None:
+    """Sets the numbers of the wanted keys that `rows` has."""
+    at, there = _found(rows, wanted)
+    numbers[there] = rows.number[at[there]]
+
+
+def merged(rows: Rows, new: Rows) -> Rows:
+    """Both together; where both have a key, the new row is valid."""
+    at, there = _found(rows, new)
+    number = rows.number.copy()
+    number[at[there]] = new.number[there]
+    more, before = ~there, at[~there]
+    return Rows(
+        np.insert(rows.agent, before, new.agent[more]),
+        np.insert(rows.bucket, before, new.bucket[more]),
+        np.insert(number, before, new.number[more]),
+    )

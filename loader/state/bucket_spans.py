@@ -1,0 +1,239 @@
+"""The table `buckets`: for each agent and bucket (an interval of event time), the number of this
+output's last audit delta that counted the bucket.
+
+A later delta that counts the bucket again must name that number. New lines belong to few hours, so
+the table is cut by time: each file has the buckets of a *span*, a range of hours. A load reads only
+the spans of the buckets that it counts, and writes these spans anew.
+
+    new hours      get spans of at most FRESH_ROWS rows
+    spans at rest  are joined while the joined span has at most SPAN_ROWS rows. The APART spans that
+                   loads touched last stay as they are, because they will soon be touched again
+    too many       of more than SPANS_MAX spans, the least recently touched ones are forgotten
+
+The hours of forgotten spans are kept, as ranges (table `forgotten`). If a bucket of these hours is
+counted again, its delta names UNKNOWN as the previous one. Then the chain of the bucket's deltas is
+broken for every reader, and the audit calls the bucket unknown: it never takes a part of the counts
+for all of them. Without this rule, a delta of a forgotten bucket would look like the bucket's first
+one. No clock decides what is forgotten, only the order of the loads.
+
+Earlier versions wrote files without a span. The first load that counts a bucket replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.loader.state import layout
+from skidway.loader.state.bucket_rows import (
+    SCHEMA,
+    BucketKey,
+    Rows,
+    look_up,
+    merged,
+    ordered,
+    rows_in,
+    rows_of,
+)
+from skidway.loader.state.manifest import BUCKETS, FORGOTTEN
+from skidway.loader.state.table_file import TableStaging, read_file, read_rows, table_of
+from skidway.loader.store import Store
+
+SPAN_ROWS: Final = 2_000_000
+FRESH_ROWS: Final = 300_000
+APART: Final = 24
+JOINED_MIN: Final = 4
+"""Fewer spans at rest than this are not worth joining, unless no further span fits into them."""
+
+SPANS_MAX: Final = 160
+"""With 5,000 agents and buckets of a minute, these are the buckets of about five weeks."""
+
+RANGES_MAX: Final = 1_000
+UNKNOWN: Final = -1
+"""Stands for the number of a delta that is not known any more. No delta has this number."""
+
+Hours = tuple[int, int]
+
+RANGES: Final = pa.schema([("first", pa.int64()), ("end", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A file: the buckets that start in the hours [first, end). touched: the last load that counted
+    one of them."""
+
+    first: int
+    end: int
+    rows: int
+    touched: int
+    path: str
+
+
+class BucketSpans:
+    """The table as the previous load left it. side: the tables' files that its manifest names."""
+
+    def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:
+        self._store, self._side = store, side
+        found = [(path, layout.span_of(path)) for path in side.get(BUCKETS, ())]
+        self._spans = sorted(
+            (Span(*parts, path) for path, parts in found if parts), key=lambda span: span.first
+        )
+        self._plain = [path for path, parts in found if parts is None]
+        self._loose: Rows | None = None
+        self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
+
+    def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
+        """For each of these buckets that an earlier delta counted, the number of the last such
+        delta, or UNKNOWN. Raises StateRefused if a file is gone or damaged."""
+        wanted = rows_of(dict.fromkeys(keys, 0))
+        numbers = np.zeros(len(wanted), np.int64)
+        hours = wanted.hours
+        for first, end in self._forgotten:
+            numbers[(hours >= first) & (hours < end)] = UNKNOWN
+        for span in self._spans:
+            begin, end = np.searchsorted(hours, (span.first, span.end)).tolist()
+            if begin < end:
+                look_up(self._read(span), wanted.part(begin, end), numbers[begin:end])
+        look_up(self._rows_without_span(), wanted, numbers)
+        found = np.flatnonzero(numbers)
+        columns = (wanted.agent, wanted.bucket, numbers)
+        agent, bucket, number = (column[found].tolist() for column in columns)
+        return dict(zip(zip(agent, bucket, strict=True), number, strict=True))
+
+    def stage(
+        self, staging: TableStaging, touched: Mapping[BucketKey, int]
+    ) -> dict[str, tuple[str, ...]]:
+        """Stages the spans that change. Returns the files of the tables `buckets` and `forgotten`,
+        for the manifest. touched: the buckets that the load counts, and their deltas' numbers."""
+        if not touched:
+            return {each: tuple(self._side.get(each, ())) for each in (BUCKETS, FORGOTTEN)}
+        load = staging.load.number
+        new = merged(self._rows_without_span(), rows_of(touched))
+        kept, written = list[Span](), list[Span]()
+        for span in self._spans:
+            begin, end = np.searchsorted(new.hours, (span.first, span.end)).tolist()
+            if begin == end:
+                kept.append(span)
+                continue
+            rows = merged(self._read(span), new.part(begin, end))
+            written += _write(staging, rows, (span.first, span.end), load)
+        for rows in self._fresh(new):
+            hours = rows.hours
+            written += _write(staging, rows, (int(hours[0]), int(hours[-1]) + 1), load)
+        spans = self._joined(staging, kept, written)
+        ages = sorted(spans, key=lambda span: (span.touched, span.first))
+        gone = ages[: max(0, len(spans) - SPANS_MAX)]
+        left = sorted({*spans}.difference(gone), key=lambda span: span.first)
+        return {
+            BUCKETS: tuple(span.path for span in left),
+            FORGOTTEN: self._forget(staging, gone),
+        }
+
+    def _fresh(self, new: Rows) -> Iterator[Rows]:
+        """The rows of hours that no span has, in groups. No span lies between rows of one group."""
+        firsts = [span.first for span in self._spans]
+        begins = np.concatenate(([0], np.flatnonzero(np.diff(new.hours)) + 1, [len(new)])).tolist()
+        group: tuple[int, int, int] | None = None
+        for begin, end in pairwise(begins):
+            hour = new.hours[begin]
+            slot = int(np.searchsorted(firsts, hour, "right"))
+            if slot and hour < self._spans[slot - 1].end:
+                continue  # a span has this hour
+            if group and group[2] == slot and end - group[0] <= FRESH_ROWS:
+                group = (group[0], end, slot)
+                continue
+            if group:
+                yield new.part(group[0], group[1])
+            group = (begin, end, slot)
+        if group:
+            yield new.part(group[0], group[1])
+
+    def _joined(
+        self, staging: TableStaging, kept: Sequence[Span], written: Sequence[Span]
+    ) -> list[Span]:
+        """The spans after neighbours at rest were joined."""
+        spans = sorted([*kept, *written], key=lambda span: span.first)
+        for run in _runs(spans, {*written}):
+            parts = [self._read(span) for span in run]
+            rows = Rows(*(np.concatenate([getattr(x, n) for x in parts]) for n in SCHEMA.names))
+            hours, touched = (run[0].first, run[-1].end), max(span.touched for span in run)
+            joined = _write(staging, rows, hours, touched)
+            spans = sorted({*spans}.difference(run).union(joined), key=lambda span: span.first)
+        return spans
+
+    def _forget(self, staging: TableStaging, gone: Sequence[Span]) -> tuple[str, ...]:
+        if not gone:
+            return tuple(self._side.get(FORGOTTEN, ()))
+        ranges = _united([*self._forgotten, *((span.first, span.end) for span in gone)])
+        path = layout.table(staging.load.topic, FORGOTTEN, staging.load.number)
+        return (staging.write(FORGOTTEN, path, table_of(ranges, RANGES)),)
+
+    def _read(self, span: Span) -> Rows:
+        return rows_in(read_file(self._store, span.path, SCHEMA))
+
+    def _rows_without_span(self) -> Rows:
+        """The rows of files that earlier versions wrote; a later file's rows are valid."""
+        if self._loose is None:
+            rows = rows_of({})
+            for path in self._plain:
+                rows = merged(rows, ordered(rows_in(read_file(self._store, path, SCHEMA))))
+            self._loose = rows
+        return self._loose
+
+
+def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> list[Span]:
+    """Stages the rows of a span, in several spans if there are more than SPAN_ROWS. Rows of one
+    hour stay together."""
+    spans, begin, first, all_hours = list[Span](), 0, hours[0], rows.hours
+    while begin < len(rows):
+        end = len(rows)
+        if end - begin > SPAN_ROWS:
+            hour = all_hours[begin + SPAN_ROWS]
+            end = int(np.searchsorted(all_hours, hour))
+            if end == begin:  # one hour has more rows than that
+                end = int(np.searchsorted(all_hours, hour, "right"))
+        until = int(all_hours[end]) if end < len(rows) else hours[1]
+        load, part = staging.load, rows.part(begin, end)
+        parts = (first, until, end - begin, touched)
+        path = layout.span(load.topic, BUCKETS, parts, load.number)
+        columns = [part.agent, part.bucket, part.number]
+        staging.write(BUCKETS, path, pa.Table.from_arrays(columns, schema=SCHEMA))
+        spans.append(Span(*parts, path))
+        begin, first = end, until
+    return spans
+
+
+def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
+    """Neighbours that should be joined."""
+    ages = sorted((span for span in spans if span not in written), key=lambda span: span.touched)
+    rest = {*ages[: max(0, len(spans) - APART)]}
+    runs, run, rows = list[list[Span]](), list[Span](), 0
+    for span in spans:
+        is_full = span in rest and rows + span.rows > SPAN_ROWS
+        if is_full or span not in rest:
+            if len(run) >= (2 if is_full else JOINED_MIN):
+                runs.append(run)
+            run, rows = [], 0
+        if span in rest:
+            run.append(span)
+            rows += span.rows
+    return [*runs, run] if len(run) >= JOINED_MIN else runs
+
+
+def _united(ranges: Iterable[Hours]) -> list[Hours]:
+    """Ranges that do not touch each other. If there are too many, the nearest ones become one."""
+    found: list[Hours] = []
+    for first, end in sorted(ranges):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((first, end))
+    while len(found) > RANGES_MAX:
+        at = min(range(1, len(found)), key=lambda i: found[i][0] - found[i - 1][1])
+        found[at - 1 : at + 1] = [(found[at - 1][0], found[at][1])]
+    return found

@@ -1,0 +1,277 @@
+"""A loader that drops the marks of closed files (how far each file is loaded) gives the same rows
+as a loader that keeps all marks for ever, and its tables stay small.
+
+The real code runs: the feed, the rules of closed files, the tables and their files. Agents, logs,
+a mirror and clocks are simulated. Each schedule has late copies of records (an old connection
+delivers them up to LATE_MS after the file was closed), loaders that lag, and audit messages that
+are sent again. In each schedule either the agents' clocks are wrong, or the loader's, or the topic
+is a mirror that lags behind the mirrored audit topic; several of these at once are more than the
+rules cover.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.messages import Announcement, Message, Seal, SealedTopic, Sender, Tier
+from skidway.errors import Unreachable
+from skidway.kafka.types import TopicPartition
+from skidway.loader.audit_topic.endings import Place
+from skidway.loader.audit_topic.feed import Feed
+from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.runs.closing import Closing
+from skidway.loader.state.layout import LoadId
+from skidway.loader.state.manifest import Manifest, PartitionRange
+from skidway.loader.state.table_file import TableStaging
+from skidway.loader.state.tables import Changes, read_tables, stage
+from support.loading import SOURCE, START_MS, TOPIC, WHOLE
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+pytestmark = pytest.mark.model
+
+MINUTE_MS = 60_000
+LATE_MS = 150_000
+AGENTS, PARTITIONS = (7, 8), (0, 1)
+
+Sent = tuple[FileKey, int]
+"""A record: its file and its first byte. All records have one byte."""
+
+
+def partition_of(sent: Sent) -> int:
+    """The partition of a record; a file has records in several partitions."""
+    (_, file), at = sent
+    return (file + at // 4) % len(PARTITIONS)
+
+
+@dataclass
+class Agent:
+    """One agent: its open files with their ends, the numbers and clock of its messages."""
+
+    id: int
+    ends: dict[FileKey, int] = field(default_factory=dict)
+    offsets: dict[int, int] = field(default_factory=dict)
+    number: int = 0
+    skew_ms: int = 0
+    unsent: list[Message] = field(default_factory=list)
+
+
+class World:
+    """Agents, the log of each partition, the audit topic, and a loader with its output."""
+
+    def __init__(self, choose: random.Random, kind: str) -> None:
+        self.choose, self.kind = choose, kind
+        self.now = START_MS
+        self.loader_skew_ms = 0
+        self.files = 0
+        self.agents = [Agent(each) for each in AGENTS]
+        self.logs: dict[int, list[Sent]] = {each: [] for each in PARTITIONS}
+        self.times: dict[int, list[int]] = {each: [] for each in PARTITIONS}
+        self.late: list[tuple[int, int, Sent]] = []
+        self.audit: list[Message] = []
+        self.store = MemoryStore()
+        self.newest: Manifest | None = None
+        self.rows: list[Sent] = []
+        self.kept: dict[tuple[int, FileKey], int] = {}
+        self.wanted: list[Sent] = []
+        self.most = 0
+
+    # --- the agents ---------------------------------------------------------------------------
+
+    def pass_time(self) -> None:
+        """Time passes; late copies that are due arrive."""
+        steps = (1_000, 20_000, MINUTE_MS, 10 * MINUTE_MS, 70 * MINUTE_MS)
+        until = self.now + self.choose.choices(steps, (5, 5, 5, 5, 2))[0]
+        for due, partition, sent in sorted(self.late):
+            if due <= until:
+                self.now = max(self.now, due)
+                self.append(partition, sent)
+        self.late = [each for each in self.late if each[0] > until]
+        self.now = until
+
+    def append(self, partition: int, sent: Sent) -> int:
+        self.logs[partition].append(sent)
+        self.times[partition].append(self.now)
+        return len(self.logs[partition]) - 1
+
+    def write(self, agent: Agent) -> None:
+        """An agent sends records of a file. Some are sent twice, on two connections."""
+        if not agent.ends or self.choose.random() < 0.3:
+            self.files += 1
+            agent.ends[agent.id, self.files] = 0
+            self.say(agent, self.announcement(agent, self.files))
+        key = self.choose.choice(list(agent.ends))
+        for _ in range(self.choose.randint(1, 3)):
+            sent = (key, agent.ends[key])
+            agent.ends[key] += 1
+            partition = partition_of(sent)
+            agent.offsets[partition] = self.append(partition, sent)
+            if self.choose.random() < 0.3:
+                self.send_late(sent)
+
+    def send_late(self, sent: Sent) -> None:
+        due = self.now + self.choose.randint(0, LATE_MS)
+        self.late.append((due, partition_of(sent), sent))
+
+    def close(self, agent: Agent) -> None:
+        if agent.ends:
+            key = self.choose.choice(list(agent.ends))
+            length = agent.ends.pop(key)
+            self.say(agent, self.announcement(agent, key[1], length=length))
+            if self.choose.random() < 0.5:
+                self.send_late((key, length - 1))
+
+    def seal(self, agent: Agent) -> None:
+        agent.number += 1
+        sender = Sender(Tier.AGENT, "dc1", str(agent.id), "h", 1)
+        time_ms = self.now + agent.skew_ms
+        sealed = SealedTopic(SOURCE, time_ms, agent.number, tuple(agent.offsets.items()))
+        self.say(agent, Seal(sender, agent.number, time_ms, (sealed,)))
+
+    def announcement(self, agent: Agent, file: int, **more: Any) -> Announcement:
+        time_ms = self.now + agent.skew_ms
+        known: Any = ("h", f"/{file}", 1, file, b"", 0, SOURCE)
+        return Announcement(time_ms, agent.id, file, *known, **more)
+
+    def say(self, agent: Agent, message: Message) -> None:
+        """A message reaches the audit topic; after a crash, so do the last ones again."""
+        self.audit.append(message)
+        agent.unsent = [*agent.unsent, message][-3:]
+        if self.choose.random() < 0.1:
+            self.audit += agent.unsent
+
+    def wrong_clock(self) -> None:
+        skew = self.choose.choice((0, -1, 1)) * self.choose.choice((MINUTE_MS, 180 * MINUTE_MS))
+        if self.kind == "agents' clocks":
+            self.choose.choice(self.agents).skew_ms = skew
+        elif self.kind == "loader's clock":
+            self.loader_skew_ms = skew
+
+    # --- the loader ---------------------------------------------------------------------------
+
+    def watermark(self, partition: int) -> int:
+        """A mirror has only what is older than half an hour, or newer by chance."""
+        times = self.times[partition]
+        if self.kind != "a mirror":
+            return len(times)
+        before = self.newest_end(partition)
+        lag = self.choose.choice((0, 5, 30)) * MINUTE_MS
+        return max(before, sum(1 for time in times if time <= self.now - lag))
+
+    def newest_end(self, partition: int) -> int:
+        parts = self.newest.partitions if self.newest else ()
+        return next((each.end for each in parts if each.partition == partition), 0)
+
+    def load(self, *, whole: bool = False) -> None:
+        """One load, which may leave off before the watermark."""
+        ends = {each: self.watermark(each) for each in PARTITIONS}
+        feed, log = Feed(), "audit"
+        # another topic of the run may have a lower position
+        position = self.newest.audit_positions.get(log, 0) if self.newest else 0
+        for offset in range(max(0, position - self.choose.choice((0, 40))), len(self.audit)):
+            feed.take(self.audit[offset], Place(log, offset))
+        feed.positions = {log: len(self.audit)}
+        tables = read_tables(self.store, self.newest)
+        marks: dict[int, dict[FileKey, int]] = {each: {} for each in PARTITIONS}
+        ranges = []
+        known = feed.locations_of(SOURCE).keys() | tables.locations.keys()
+        for partition in PARTITIONS:
+            first = self.newest_end(partition)
+            end = ends[partition] if whole else self.choose.randint(first, ends[partition])
+            ranges.append(PartitionRange(partition, first, end))
+            for key, at in self.logs[partition][first:end]:
+                mark = marks[partition].get(key, tables.marks.get(partition, {}).get(key, -1))
+                if at + 1 > mark:
+                    assert key in known, "a record that is no repeat has no name any more"
+                    self.rows.append((key, at))
+                    marks[partition][key] = at + 1
+                if at + 1 > self.kept.get((partition, key), -1):
+                    self.wanted.append((key, at))
+                    self.kept[partition, key] = at + 1
+        self.newest = self.commit(feed, tables, marks, ranges)
+
+    def commit(
+        self, feed: Feed, tables: Any, marks: Mapping[int, Any], ranges: list[PartitionRange]
+    ) -> Manifest:
+        new = feed.new_locations(SOURCE, self.newest.audit_positions if self.newest else {})
+        added = Changes(marks, {key: at for key, at in new.items() if key not in tables.locations})
+        tables.add(added)
+        parts: Any = SimpleNamespace(feed=feed, client=self, clock=self)
+        topic = SourceTopic(TOPIC, "", SOURCE, ())
+        closed = Closing(parts, topic, self.newest).changes(tables, ranges)
+        tables.add(closed)
+        number = self.newest.number + 1 if self.newest else 1
+        staging = TableStaging(self.store, LoadId(TOPIC, number, "c" * 32))
+        side = stage(staging, self.newest.side if self.newest else {}, tables, added.then(closed))
+        for file in staging.files:
+            assert self.store.rename(file.staged, file.path)
+        self.most = max(self.most, sum(len(each) for each in tables.marks.values()))
+        return replace(
+            WHOLE, number=number, side=side, audit_positions=feed.positions,
+            partitions=tuple(ranges),
+        )  # fmt: skip
+
+    def time_ms(self) -> int:
+        return self.now + self.loader_skew_ms
+
+    def list_offsets_now(self, times: Mapping[TopicPartition, int]) -> tuple[Any, Any]:
+        if self.choose.random() < 0.05:
+            return {}, {next(iter(times)): Unreachable("no leader")}
+        return {tp: SimpleNamespace(offset=self.watermark(tp.partition)) for tp in times}, {}
+
+
+def schedule(world: World, steps: int) -> None:
+    for _ in range(steps):
+        agent = world.choose.choice(world.agents)
+        world.pass_time()
+        what = world.choose.choices(("write", "close", "seal", "load", "clock"), (6, 3, 4, 4, 2))[0]
+        if what in ("write", "close", "seal"):
+            getattr(world, what)(agent)
+        elif what == "load":
+            world.load(whole=world.choose.random() < 0.5)
+        else:
+            world.wrong_clock()
+
+
+@promise("5 closed files")
+@pytest.mark.parametrize("kind", ["agents' clocks", "loader's clock", "a mirror"])
+@pytest.mark.parametrize("seed", range(8), indirect=True)
+def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
+    """Whatever arrives late, however the loads lie, and whichever clock is wrong: a loader that
+    drops the marks of closed files loads the same rows as one that keeps them, and never drops a
+    name that a record still needs."""
+    world = World(random.Random(seed), kind)
+    schedule(world, 120)
+    world.now += LATE_MS
+    world.pass_time()
+    world.load(whole=True)
+    assert world.rows == world.wanted, f"seed {seed}"
+
+
+@promise("5 closed files")
+@pytest.mark.parametrize("seed", range(3), indirect=True)
+def test_the_tables_keep_open_files_only(seed: int) -> None:
+    """When all closed files have had their time, the tables have marks, names and closures of open
+    files only, although many more files were loaded."""
+    world = World(random.Random(seed), "")
+    schedule(world, 120)
+    for _ in range(8):
+        world.now += 61 * MINUTE_MS
+        world.pass_time()
+        for agent in world.agents:
+            world.seal(agent)
+        world.load(whole=True)
+    tables = read_tables(world.store, world.newest)
+    still_open = {key for agent in world.agents for key in agent.ends}
+    assert tables.locations.keys() == still_open
+    assert {key for each in tables.marks.values() for key in each} <= still_open
+    assert not tables.closures.files
+    assert world.files > 2 * len(still_open)
+    assert world.rows == world.wanted

@@ -1,0 +1,155 @@
+"""What a run drops of the files that agents closed: marks, which tell how far a file is loaded, and
+names, which give host and path."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.topic.messages import Announcement, Seal, SealedTopic, Sender, Tier
+from skidway.errors import Unreachable
+from skidway.kafka import columns
+from skidway.kafka.columns import Origins
+from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
+from skidway.loader.state.tables import Tables, read_tables
+from support.loading import SOURCE, START_MS, datum
+from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
+from support.promises import promise
+
+FIRST, SECOND = (AGENT, 1), (AGENT, 2)
+
+
+@pytest.fixture
+def loading() -> MemoryLoading:
+    """A topic with ten lines of the first file, which is closed; the second file is announced."""
+    loading = MemoryLoading()
+    loading.write(10)
+    loading.say(
+        announcement(1, length=10 * LENGTH),
+        announcement(2),
+    )
+    return loading
+
+
+def announcement(file: int, **more: Any) -> Announcement:
+    known: Any = ("host", f"/log/{file}", 1, file, b"", 0, SOURCE)
+    return Announcement(0, AGENT, file, *known, **more)
+
+
+def seal(number: int = 9, time_ms: int = GRACE_MS, offset: int = 9) -> Seal:
+    sender = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
+    return Seal(sender, number, time_ms, (SealedTopic(SOURCE, time_ms, 1, ((0, offset),)),))
+
+
+def write(loading: MemoryLoading, file: int, *numbers: int) -> None:
+    """Appends lines of a file."""
+    full, first = np.ones(len(numbers), np.int64), np.array(numbers, np.int64) * LENGTH
+    values = pa.array([datum(f"line {number}") for number in numbers], pa.binary())
+    origins = Origins(full * AGENT, full * file, first, full * LENGTH)
+    batch = columns.encode(values, full * START_MS, origins=origins)
+    loading.cluster.log(DATA).append(batch)
+
+
+def tables(loading: MemoryLoading, number: int) -> Tables:
+    return read_tables(loading.store, loading.manifest(number))
+
+
+def drop(loading: MemoryLoading) -> Tables:
+    """Three loads: the first hears the closure, the second the seal, and the third drops the marks
+    of the closed file. Returns the tables."""
+    loading.run()
+    loading.say(seal())
+    loading.clock.advance(SETTLED_MS / 1000)
+    write(loading, 2, 0, 1)
+    loading.run(until=11)
+    loading.run()
+    return tables(loading, 3)
+
+
+@promise("5 closed files")
+def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
+    """The load that reaches the fence (the watermark after the seal) drops marks and names of the
+    closed file. An open file keeps both."""
+    last = drop(loading)
+    before = tables(loading, 2)
+    assert before.marks[0].keys() == before.locations.keys() == {FIRST, SECOND}
+    assert last.marks[0].keys() == last.locations.keys() == {SECOND}
+    assert not last.closures.files
+    assert len(loading.rows()) == 12
+
+
+@promise("5 closed files")
+def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
+    """A closure alone drops nothing, however much time passes."""
+    loading.run()
+    for number in range(3):
+        loading.clock.advance(86_400)
+        write(loading, 2, number)
+        loading.run()
+    assert tables(loading, 4).marks[0].keys() == {FIRST, SECOND}
+
+
+@promise("5 closed files")
+def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> None:
+    """A line of the closed file that came again before the seal is dropped as a repeat, although
+    the load with the seal ended before it."""
+    loading.run()
+    loading.say(seal())
+    loading.clock.advance(SETTLED_MS / 1000)
+    write(loading, 2, 0)
+    write(loading, 1, 9)
+    loading.run(until=11)
+    loading.run()
+    assert len(loading.rows()) == 11
+    assert sum(each.repeats for delta in loading.deltas() for each in delta.counts) == 1
+
+
+@promise("5 closed files")
+def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
+    """If a line of a dropped file comes after all, it is not dropped in silence: it waits for an
+    announcement, becomes a reject and counts, so the audit reports a record too many."""
+    drop(loading)
+    write(loading, 1, 9)
+    outcome = loading.run()
+    assert [stop.waiting_for for stop in outcome.waiting] == [FIRST]
+    loading.run(announce_wait_ms=0)
+    assert len(loading.rows()) == 12
+    counts = [each for delta in loading.deltas() for each in delta.counts]
+    assert sum(each.count for each in counts) == 13
+    assert sum(each.rejects for each in counts) == 1
+
+
+@promise("5 closed files")
+def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
+    """If another topic of the run has a lower position in the audit topic, the announcement of the
+    dropped file is read again. The file gets no name again."""
+    drop(loading)
+    write(loading, 2, 2)
+    with patch("skidway.loader.runs.run._lowest", lambda _: {}):
+        loading.run()
+    assert tables(loading, 4).locations.keys() == {SECOND}
+    assert not tables(loading, 4).closures.files
+
+
+def test_a_leader_that_does_not_answer_keeps_marks(
+    loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the watermarks for the fence cannot be had, the load is committed and the marks stay until
+    a later load gets them."""
+    away = {DATA: Unreachable("away")}
+    with monkeypatch.context() as patched:
+        patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)
+        loading.run()
+        loading.say(seal())
+        loading.clock.advance(SETTLED_MS / 1000)
+        write(loading, 2, 0)
+        loading.run()
+    assert not tables(loading, 2).closures.is_fenced
+    assert FIRST in tables(loading, 2).marks[0]
+    write(loading, 2, 1)
+    loading.run()
+    assert FIRST not in tables(loading, 3).marks[0]

@@ -1,0 +1,180 @@
+"""The table `buckets` is cut by time: a load reads and writes only the spans (files of some hours)
+whose buckets it counts. What is dropped is never taken for something that was never there."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.audit.counts import checksum
+from skidway.audit.counts.counts import Sums
+from skidway.audit.evidence.evidence import Tally, links_of
+from skidway.errors import StateRefused
+from skidway.loader.state import bucket_spans, layout
+from skidway.loader.state.bucket_rows import SCHEMA, BucketKey
+from skidway.loader.state.bucket_spans import UNKNOWN, BucketSpans
+from skidway.loader.state.layout import HOUR_MS, LoadId
+from skidway.loader.state.manifest import BUCKETS, FORGOTTEN
+from skidway.loader.state.table_file import TableStaging
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+MINUTE_MS = 60_000
+
+
+@dataclass
+class Output:
+    """Loads of one topic that only count buckets."""
+
+    store: MemoryStore = field(default_factory=MemoryStore)
+    side: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    number: int = 0
+
+    def load(self, *keys: BucketKey) -> dict[BucketKey, int]:
+        """Counts these buckets in one delta, which has the load's number. Returns the previous
+        numbers."""
+        self.number += 1
+        spans = BucketSpans(self.store, self.side)
+        known = spans.numbers(keys)
+        staging = TableStaging(self.store, LoadId("logs", self.number, "c" * 32))
+        self.side |= spans.stage(staging, dict.fromkeys(keys, self.number))
+        for file in staging.files:
+            assert self.store.rename(file.staged, file.path)
+        return known
+
+
+def hour(number: int, agent: int = 7, minute: int = 0) -> BucketKey:
+    return agent, number * HOUR_MS + minute * MINUTE_MS
+
+
+def test_a_bucket_has_the_number_of_its_last_delta() -> None:
+    """Each bucket of each agent has a number of its own, the one of the last load that counted
+    it. Hours before 1970 are hours, too."""
+    output = Output()
+    assert output.load(hour(5), hour(5, 8), hour(5, 7, 1), hour(-3)) == {}
+    assert output.load(hour(5), hour(6)) == {hour(5): 1}
+    assert output.load(hour(5), hour(5, 8), hour(-3)) == {hour(5): 2, hour(5, 8): 1, hour(-3): 1}
+
+
+def test_a_load_reads_only_the_spans_that_it_counts() -> None:
+    """A load of the present hour needs no file of older hours, so it can do its work although such
+    a file is damaged."""
+    output = Output()
+    output.load(hour(5))
+    output.load(hour(9))
+    (old,) = (path for path in output.side[BUCKETS] if "/5-6-" in path)
+    output.store.put(old, b"damaged")
+    assert output.load(hour(9)) == {hour(9): 2}
+    assert old in output.side[BUCKETS]
+    with pytest.raises(StateRefused, match="damaged"):
+        output.load(hour(5))
+
+
+def test_a_load_without_counts_changes_nothing() -> None:
+    """A load that counts nothing writes no file and keeps those that are there."""
+    output = Output()
+    output.load(hour(5))
+    before = dict(output.side)
+    output.load()
+    assert output.side == before
+
+
+def test_spans_name_the_load_that_wrote_them() -> None:
+    """The name of each file ends with the number of the load that wrote it, as 20 digits, so it is
+    known which files no kept manifest can name."""
+    output = Output()
+    for number in range(60):
+        output.load(hour(number))
+        assert any(path.endswith(f"-{number + 1:020}.parquet") for path in output.side[BUCKETS])
+    assert len(output.side[BUCKETS]) < 30  # hours at rest were joined
+
+
+@promise("5 buckets")
+def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a bucket of a forgotten span is counted again, its chain of deltas is broken: for an audit
+    that has all deltas, and for one that has only the last."""
+    monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
+    output = Output()
+    for number in (1, 5, 9, 13):
+        output.load(hour(number))
+    assert len(output.side[BUCKETS]) == 2
+    known = output.load(hour(1), hour(3), hour(13))
+    assert known == {hour(1): UNKNOWN, hour(13): 4}
+    late = links_of(5, UNKNOWN)
+    for links, first in ((late, 5), (checksum.add(links_of(1, 0), late), 1)):
+        assert not Tally(Sums(), first, 5, links).chained
+    assert output.load(hour(1)) == {hour(1): 5}
+
+
+def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of loads decides what is forgotten, never the time of the lines: whoever loads a
+    log of ten years ago loses nothing of it."""
+    monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
+    output = Output()
+    for number in (1, 100, 1, 50):
+        output.load(hour(number))
+    assert output.load(hour(1)) == {hour(1): 3}
+    assert output.load(hour(100)) == {hour(100): UNKNOWN}
+
+
+def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the forgotten ranges become too many, near ones are joined. Then more hours count as
+    forgotten, never fewer."""
+    monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
+    monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
+    output = Output()
+    for number in (1, 3, 50, 99):
+        output.load(hour(number))
+    known = output.load(hour(1), hour(2), hour(3), hour(50), hour(60))
+    assert known == dict.fromkeys([hour(1), hour(2), hour(3), hour(50)], UNKNOWN)
+    assert len(output.side[FORGOTTEN]) == 1
+
+
+def test_files_of_earlier_versions_are_read_and_replaced() -> None:
+    """An output that has files without a span keeps its numbers; of several files the last one is
+    valid. The first load that counts a bucket writes spans in their place."""
+    output = Output()
+    for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
+        path = layout.table("logs", BUCKETS, number)
+        staging = TableStaging(output.store, LoadId("logs", number, "c" * 32))
+        columns = [*zip(*rows, strict=True), list(rows.values())]
+        arrays = [pa.array(np.array(each, np.int64)) for each in columns]
+        staging.write(BUCKETS, path, pa.Table.from_arrays(arrays, schema=SCHEMA))
+        output.store.rename(staging.files[0].staged, path)
+        output.side[BUCKETS] = (*output.side.get(BUCKETS, ()), path)
+    output.number = 2
+    assert output.load(hour(80), hour(2)) == {hour(80): 1}
+    assert all(layout.span_of(path) for path in output.side[BUCKETS])
+    assert output.load(hour(5), hour(2, 9), hour(80)) == {hour(5): 2, hour(2, 9): 2, hour(80): 3}
+
+
+@pytest.mark.parametrize("seed", range(6), indirect=True)
+def test_spans_give_the_numbers_of_one_dictionary(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However spans are cut, joined and split: a bucket has the number of its last delta, and the
+    spans are few and do not overlap."""
+    for name, value in (("SPAN_ROWS", 40), ("FRESH_ROWS", 10), ("APART", 3), ("JOINED_MIN", 2)):
+        monkeypatch.setattr(bucket_spans, name, value)
+    choose, output = random.Random(seed), Output()
+    reference: dict[BucketKey, int] = {}
+    for now in range(60):
+        keys = {
+            hour(
+                now // 3 - choose.choice((0, 0, 0, 1, choose.randint(0, 40))),
+                choose.randint(1, 4),
+                choose.randint(0, 3),
+            )
+            for _ in range(choose.randint(0, 12))
+        }
+        assert output.load(*keys) == {key: reference[key] for key in keys if key in reference}
+        reference |= dict.fromkeys(keys, output.number)
+        parts = [layout.span_of(path) or (0, 0, 0, 0) for path in output.side[BUCKETS]]
+        assert all(each[1] <= later[0] for each, later in pairwise(parts))
+        assert sum(each[2] for each in parts) == len(reference)
+    assert len(output.side[BUCKETS]) < 40
