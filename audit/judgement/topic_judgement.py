@@ -43,13 +43,13 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.rules import (
     epochs,
     equation,
-    losses,
     rejects,
     seals,
     sender_numbers,
     without_origin,
 )
 from skidway.audit.judgement.rules.doublings import Doublings
+from skidway.audit.judgement.rules.losses import Losses
 from skidway.audit.judgement.rules.topic_facts import Tallies, TopicFacts, name_of_doubt
 from skidway.audit.judgement.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
 from skidway.audit.topic.decisions import Acceptance
@@ -75,6 +75,7 @@ class TopicJudgement:
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
         self._facts = facts = TopicFacts(evidence, source, policy, now_ms)
+        self._losses = Losses(facts)
         self._doublings = [Doublings(evidence, topic) for topic in facts.related]
         self._acceptances = _by_finding(facts.topic.acceptances)
 
@@ -199,7 +200,7 @@ class TopicJudgement:
         these agents, but their losses still make the bucket's verdict worse."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
-            yield self._verdict(agent, bucket, losses.findings(self._facts, agent, bucket, {}), {})
+            yield self._verdict(agent, bucket, self._losses.findings(agent, bucket, {}), {})
 
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
@@ -231,7 +232,7 @@ class TopicJudgement:
             for reason in doublings.reasons(agent, self._facts.topic.tallies.get(bucket, {})):
                 yield Finding(Status.UNKNOWN, reason, name_of_doubt(reason, tallies))
         yield from epochs.findings(self._facts, agent, bucket, tallies)
-        yield from losses.findings(self._facts, agent, bucket, tallies)
+        yield from self._losses.findings(agent, bucket, tallies)
         yield from seals.findings(self._facts, agent, bucket, tallies)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from skidway.audit.evidence.evidence import BucketId, LossNote, SealNote
 from skidway.audit.judgement import reasons
@@ -11,31 +12,50 @@ from skidway.audit.judgement.verdict import Finding, Status
 from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 
 
-def findings(
-    facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
-) -> Iterator[Finding]:
-    """Findings on one agent: each loss that the agent declared and that may belong to the
-    bucket."""
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A declared loss. prior: the agent's last seal before it. begin, end: see `_span`."""
+
+    note: LossNote
+    prior: SealNote | None
+    begin: int | None
+    end: int
+    finding: Finding
+
+
+class Losses:
+    """The losses that agents declared in one topic. Each agent's losses are looked at once for all
+    buckets, because a report asks about many."""
+
+    def __init__(self, facts: TopicFacts) -> None:
+        self._facts = facts
+        self._of_agents: dict[int, list[_Lost]] = {}
+
+    def findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        """Findings on one agent: each loss that the agent declared and that may belong to the
+        bucket."""
+        start, size = bucket
+        if agent not in self._of_agents:
+            self._of_agents[agent] = list(_of_agent(self._facts, agent))
+        for lost in self._of_agents[agent]:
+            begin, end = lost.begin, lost.end
+            inside = (begin is None or start + size > begin) and start <= end
+            if not inside and tallies:  # lines of the bucket may still have come before the loss
+                inside = _touched_between(tallies, agent, lost.note, lost.prior)
+            if inside:
+                yield lost.finding
+
+
+def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
     for topic in facts.related:
         for note in topic.losses.get(agent, ()):
             path = topic.paths.get((note.loss.agent, note.loss.file), "")
-            yield from _of_loss(facts, agent, note, path, bucket, tallies)
-
-
-def _of_loss(
-    facts: TopicFacts, agent: int, note: LossNote, path: str, bucket: BucketId, tallies: Tallies
-) -> Iterator[Finding]:
-    loss, (start, size) = note.loss, bucket
-    before = [x for x in facts.seals[agent] if x[:2] < (note.epoch, note.number)]
-    prior = before[-1] if before else None
-    begin, end = _span(facts, note, prior)
-    inside = (begin is None or start + size > begin) and start <= end
-    if not inside:  # lines of the bucket may still have come before the loss
-        inside = _touched_between(tallies, agent, note, prior)
-    if inside:
-        lost = loss.certainty is Certainty.LOST
-        status = Status.LOST if lost else Status.UNKNOWN
-        yield Finding(status, reasons.of_loss(note, path), reasons.name_of_loss(note))
+            before = [x for x in facts.seals[agent] if x[:2] < (note.epoch, note.number)]
+            prior = before[-1] if before else None
+            is_lost = note.loss.certainty is Certainty.LOST
+            status = Status.LOST if is_lost else Status.UNKNOWN
+            finding = Finding(status, reasons.of_loss(note, path), reasons.name_of_loss(note))
+            yield _Lost(note, prior, *_span(facts, note, prior), finding)
 
 
 def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:

@@ -1097,8 +1097,8 @@ MUTANTS = (
     Mutant(
         "a lost line is never older than those that came between",
         "audit/judgement/rules/losses.py",
-        "        inside = _touched_between(tallies, agent, note, prior)\n",
-        "        inside = _touched_between(tallies, agent, note, prior) and begin is None\n",
+        "inside = _touched_between(tallies, agent, lost.note, lost.prior)",
+        "inside = begin is None",
         (
             "tests/unit/audit/judgement/test_declared_losses.py::"
             "test_a_loss_may_belong_to_all_that_was_touched_since_the_seal",
@@ -1164,8 +1164,8 @@ MUTANTS = (
     Mutant(
         "a loss reaches back to the agent's first seal",
         "audit/judgement/rules/losses.py",
-        "    prior = before[-1] if before else None",
-        "    prior = before[0] if before else None",
+        "prior = before[-1] if before else None",
+        "prior = before[0] if before else None",
         (
             "tests/unit/audit/judgement/rules/test_losses.py::"
             "test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
