@@ -37,12 +37,14 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
     )
 
 
-def loaded(store: MemoryStore, manifest: Manifest, keep: int = KEEP) -> Manifest:
+def loaded(
+    store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
+) -> Manifest:
     """Commits a load with all its files in place, and folds."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())
-    operations.run(fold(manifest, keep, EVERY), store)
+    operations.run(fold(manifest, keep, every), store)
     return manifest
 
 

@@ -35,14 +35,16 @@ def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
 
 
 @promise("5 checkpoint")
-def test_every_kept_manifest_has_its_files_and_its_tables() -> None:
+@pytest.mark.parametrize(("keep", "every"), [(4, 2), (5, 3), (4, 7), (1, 1)])
+def test_every_kept_manifest_has_its_files_and_its_tables(keep: int, every: int) -> None:
     """For each load whose manifest is kept, the files of the output and the tables as they were
     after it can still be read. What only older loads need is gone."""
     store = MemoryStore()
-    loads(store, 30)
+    for number in range(1, 31):
+        loaded(store, load(number, [f"{TOPIC}/rows-4"] if number == 5 else ()), keep, every)
     found = operations.run(chain.chain(TOPIC), store)
     assert found.newest == 30
-    assert found.oldest <= 30 - KEEP + 1
+    assert 30 - 2 * every - keep < found.oldest <= 30 - keep + 1
     for manifest in operations.run(chain.read_all(TOPIC, found.oldest, 31), store):
         rows = operations.run(live(manifest), store)
         assert {each.load for each in rows.values()} == {*range(1, manifest.number + 1)} - {4}
@@ -51,7 +53,7 @@ def test_every_kept_manifest_has_its_files_and_its_tables() -> None:
     oldest = operations.run(chain.read(TOPIC, found.oldest), store)
     first = int(oldest.side["marks"][0][-28:-8])
     assert names == [f"{number:020}.parquet" for number in range(first, 31)]
-    assert len(checkpoints(store)) <= KEEP // EVERY + 2
+    assert len(checkpoints(store)) <= keep // every + 2
 
 
 def test_objects_stay_few() -> None:
