@@ -227,7 +227,7 @@ class _Spark:
         runner = Runner(self._loading.store, {0: batches}, job, registry)
         return iter([runner.one(piece, marks) for piece, marks in work])
 
-    def run_work(self, work: Sequence[Any], _progress: object) -> list[Rewritten]:
+    def run_work(self, work: Sequence[Any], _progress: object, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files, which are the last arguments of each task, in the store."""
         self._other()
         groups = (each.args[1:] for each in work)
