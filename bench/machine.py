@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -61,6 +62,12 @@ class Family:
             with contextlib.suppress(OSError):  # the process ended meanwhile
                 self._cpu_s[pid] = cpu_seconds(pid)
         return sum(self._cpu_s.values())
+
+    def kill(self) -> None:
+        """Kills every process that is left."""
+        for pid in session_members(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def resident_mb(self) -> float:
         """Resident memory of all processes now, in MB."""

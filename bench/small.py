@@ -226,11 +226,13 @@ def _program(command: Sequence[str], log: Path) -> Iterator[Family]:
     """Runs a program in the background."""
     with log.open("wb") as told:
         process = _start(command, told.fileno())
+    family = Family(process)
     try:
-        yield Family(process)
+        yield family
     finally:
         process.terminate()
         process.wait(WITHIN_S)
+        family.kill()
 
 
 def _start(command: Sequence[str], errors: int) -> subprocess.Popen[bytes]:

@@ -47,8 +47,9 @@ from skidway.loader.state.tables import Location
 REJECTED_SUFFIX: Final = ".rejected"
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run begins anew when it has heard of more files than these, so that
-its memory stays small. The manifests' tables have the files of loads that are committed."""
+"""A feed that serves run after run begins anew when it has heard of more files than these, unless a
+topic needs all of them. So its memory stays small. The manifests' tables have the files of loads
+that are committed."""
 
 _log = log.get(__name__)
 
@@ -70,9 +71,10 @@ class Feed:
     def begin(self, wanted: Mapping[str, int]) -> None:
         """Begins a run that needs every message from these positions on (from 0 on, where there is
         none). What the feed knows from earlier runs stays, unless it does not reach back as far."""
-        reaches_back = all(self.since.get(key, 0) <= wanted.get(key, 0) for key in self.positions)
+        ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
+        reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
-        if not (self.positions and reaches_back and files <= FILES_KEPT_MAX):
+        if not reaches_back or (files > FILES_KEPT_MAX and max(ahead) > 0):
             self.since = dict(wanted)
             self._forget()
 

@@ -84,8 +84,9 @@ def load_all(
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
-    parts.feed.begin(_lowest(run.newest for run in begun))
-    parts.read_on()
+    if begun:
+        parts.feed.begin(_lowest(run.newest for run in begun))
+        parts.read_on()
     loaded = [run for run in begun if _do(run.load, run.outcome)]
     for run in loaded:  # after all loads, because no load waits for the collector
         _do(run.mark, run.outcome)

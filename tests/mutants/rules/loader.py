@@ -1091,8 +1091,8 @@ MUTANTS = (
     Mutant(
         "a feed goes on although a topic needs older announcements",
         "loader/audit_topic/feed.py",
-        "self.since.get(key, 0) <= wanted.get(key, 0) for key in self.positions",
-        "True for _ in self.positions",
+        "        reaches_back = min(ahead, default=-1) >= 0\n",
+        "        reaches_back = bool(ahead)\n",
         (
             "tests/unit/loader/audit_topic/test_feed.py::"
             "test_a_topic_that_needs_older_messages_gets_them",
