@@ -208,8 +208,9 @@ def configuration(folder: Path, address: str, schemas: str, topic: str, **more: 
 
 def spark(folder: Path, address: str, topic: str) -> float:
     """Rows per second of Spark's own source in the second of two loads in one session."""
+    python, output = CACHE / "venv" / "bin" / "python", folder / f"spark-{time.time_ns()}"
     done = subprocess.run(
-        spark_command(folder, address, topic),
+        spark_command(python, CACHE / "jars", address, topic, str(output)),
         capture_output=True,
         text=True,
         check=False,
@@ -220,18 +221,12 @@ def spark(folder: Path, address: str, topic: str) -> float:
     return float(done.stdout.split()[-1])
 
 
-def spark_command(folder: Path, address: str, topic: str, *options: str) -> list[str]:
-    """The command that runs spark_source.py in the peer's environment."""
-    return [
-        str(CACHE / "venv" / "bin" / "python"),
-        str(Path(__file__).with_name("spark_source.py")),
-        address,
-        topic,
-        json.dumps(SCHEMA),
-        str(folder / f"spark-{time.time_ns()}"),
-        ",".join(map(str, sorted((CACHE / "jars").glob("*.jar")))),
-        *options,
-    ]
+def spark_command(python: Path, jars: Path, *words: str) -> list[str]:
+    """The command that runs spark_source.py with a Python that has pyspark. jars: the folder with
+    the connector's jars. words: the script's arguments from ADDRESS on."""
+    script = Path(__file__).with_name("spark_source.py")
+    found = ",".join(map(str, sorted(jars.glob("*.jar"))))
+    return [str(python), str(script), found, json.dumps(SCHEMA), *words]
 
 
 def provide_spark() -> None:

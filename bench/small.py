@@ -3,15 +3,16 @@ loader that stays (`skidway load run --every`).
 
 Beside the loader as it is by default, which loads so few rows without Spark, the benchmark measures
 the loader that runs every load on Spark (`spark.above.offsets: 0`), and Spark's own Kafka source.
-All read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. CPU and
-memory are those of all processes of a side: Python, JVM, Python workers. The peer neither drops
-repeats nor counts.
+All run the same Spark (the one that the tests of `format("skidway")` use), read topics of one
+Apache Kafka 4.1, and write to a local directory with local[2]. CPU and memory are those of all
+processes of a side: Python, JVM, Python workers. The peer neither drops repeats nor counts.
 """
 
 from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,6 @@ from bench.loader import (
     SPARK_ENVIRONMENT,
     configuration,
     create,
-    provide_spark,
     send,
     spark_command,
 )
@@ -37,6 +37,7 @@ from bench.sites import ApacheKafka, ZooKeeper, running, skidway
 from skidway.kafka.client import Client, Producer
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.textfile import LastRun
+from support import peers
 
 ROWS = scaled(40_000, 4_000)
 """Rows of a load, which lie in one hour."""
@@ -48,7 +49,7 @@ EMPTY_RUNS = scaled(5, 1)
 EVERY_S = scaled(6.0, 3.0)
 WITHIN_S = 300.0
 START_MS = 1_699_999_200_000
-ON_SPARK, PEER = "skidway on Spark", "Spark's Kafka source"
+ON_SPARK, PEER = "skidway on Spark", "Spark 4.3 kafka source + from_avro"
 WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
 """The settings of the two ways to load."""
 
@@ -93,7 +94,6 @@ class Costs:
 
 def run() -> SidesTable:
     """Measures the cost of a load, alone and in a program that stays, of each side."""
-    provide_spark()
     title = f"small: a load of {ROWS:,} rows, 4 partitions, one hour"
     table = SidesTable(title, (OURS, ON_SPARK, PEER))
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -139,8 +139,7 @@ def measured_alone(folder: Path, topic: Topic) -> dict[str, Costs]:
         for side, more in WAYS.items():
             config = configuration(folder, topic.address, topic.schemas, topic.name, **more)
             _alone(skidway("load", "run", "--json", "--config", str(config)), "", found[side])
-        command = spark_command(folder, topic.address, topic.name, "stay")
-        _alone(command, f"0 {topic.end}\n", found[PEER])
+        _alone(_peer(folder, topic), f"0 {topic.end}\n", found[PEER])
     return found
 
 
@@ -172,8 +171,7 @@ def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
 
 def peer_stays(folder: Path, topic: Topic) -> Costs:
     """A session of Spark that stays, and loads new rows with Spark's own source."""
-    command = spark_command(folder, topic.address, topic.name, "stay")
-    with _program(command, folder / "peer.out") as family:
+    with _program(_peer(folder, topic), folder / "peer.out") as family:
 
         def load() -> float:
             first = topic.end
@@ -185,6 +183,12 @@ def peer_stays(folder: Path, topic: Topic) -> Costs:
             return float(family.process.stdout.readline())
 
         return _loads(load, family)
+
+
+def _peer(folder: Path, topic: Topic) -> list[str]:
+    output = str(folder / f"spark-{time.time_ns()}")
+    jars = peers.jars("spark-kafka")
+    return spark_command(Path(sys.executable), jars, topic.address, topic.name, output, "stay")
 
 
 def _loads(load: Callable[[], float], family: Family) -> Costs:

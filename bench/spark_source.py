@@ -1,10 +1,9 @@
 """The peer of the loader's benchmarks: Spark's own Kafka source, from_avro, hourly zstd Parquet.
 
-bench/loader.py and bench/small.py run this script in the peer's environment, with the arguments
-ADDRESS TOPIC SCHEMA OUTPUT JARS. The script loads the whole topic twice and prints the rows per
-second of the second load. With a sixth argument `stay`, it makes one load for each line of its
-standard input, from one offset of each partition to another one (`FIRST END`, `40000 80000`), and
-prints the seconds of each.
+bench/loader.py and bench/small.py run this script with the arguments JARS SCHEMA ADDRESS TOPIC
+OUTPUT. The script loads the whole topic twice and prints the rows per second of the second load.
+With a sixth argument `stay`, it makes one load for each line of its standard input, from one offset
+of each partition to another one (`FIRST END`, `40000 80000`), and prints the seconds of each.
 """
 
 import json
@@ -18,7 +17,7 @@ from pyspark.sql.functions import col, date_format, substring
 
 PARTITIONS = 4
 
-address, topic, schema, output, jars, *stay = sys.argv[1:]
+jars, schema, address, topic, output, *stay = sys.argv[1:]
 spark = (
     SparkSession.builder.master("local[2]")
     .config("spark.jars", jars)
