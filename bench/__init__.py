@@ -33,6 +33,7 @@ The modules; after the colon stands the peer of the benchmark, or each of its pe
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
+    small         a load of few rows, alone and in a loader that stays: the same peer
     paper/        the experiment of the Kafka paper again: Apache Kafka 4.1, RabbitMQ,
                   ActiveMQ; only when named (`make bench-paper`), because it installs the last two
 

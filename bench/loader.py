@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import yaml
 
@@ -56,6 +57,9 @@ SCHEMA = {
         {"name": "bytes", "type": "long"},
     ],
 }
+SPARK_ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+CODEC, ZSTD = Codec(SCHEMA), Compression.ZSTD
+Ints = npt.NDArray[np.int64]
 
 
 def run() -> Table:
@@ -94,53 +98,64 @@ def run() -> Table:
 
 def fill(address: str, schemas: str) -> str:
     """Fills a new topic with ROWS records of SCHEMA, whose event times span three hours; returns
-    the topic's name. Each record has an origin, which says from which agent, file and position its
-    line comes."""
-    topic = f"bench-{time.time_ns()}"
+    the topic's name."""
+    topic, chunk = f"bench-{time.time_ns()}", 4_000
+    schema_id = create(address, schemas, topic)
+    with Client(address) as client:
+        producer = Producer(client)
+        for first in range(0, ROWS, chunk):
+            i = np.arange(first, first + chunk)
+            partition = (first // chunk) % PARTITIONS
+            stamps = 1_700_000_000_000 + i * (3 * 3600 * 1000 // ROWS)
+            send(producer, TopicPartition(topic, partition), i, stamps, schema_id)
+        if not producer.flush(120_000):
+            raise RuntimeError("the topic could not be filled")
+    return topic
+
+
+def create(address: str, schemas: str, topic: str) -> int:
+    """Creates a topic with PARTITIONS partitions, registers its schema, and announces in the audit
+    topic the files that the records' origins name, as an agent does before its first record.
+    Returns the schema's id."""
     schema_id = RegistryClient(schemas).register(f"{topic}-value", json.dumps(SCHEMA))
-    codec, chunk = Codec(SCHEMA), 4_000
     with Client(address) as client:
         client.create_topics(
             [NewTopic(topic, PARTITIONS, 1, {"retention.ms": "-1"}), NewTopic(AUDIT, 1, 1)]
         )
         producer = Producer(client)
         announce(client, producer, topic)
-        for first in range(0, ROWS, chunk):
-            i = np.arange(first, first + chunk)
-            stamps = 1_700_000_000_000 + i * (3 * 3600 * 1000 // ROWS)
-            batch = pa.record_batch(
-                {
-                    "ts": pa.array(stamps, pa.timestamp("ms", "UTC")),
-                    "host": pa.array([f"host-{k % 50:03d}" for k in i]),
-                    "level": pa.array(["INFO", "WARN"] * (chunk // 2)),
-                    "logger": pa.array(["org.apache.hadoop.hdfs.server.datanode.DataNode"] * chunk),
-                    "message": pa.array(
-                        [
-                            f"Receiving block blk_{k * 7919} src: /10.0.{k % 250}.{k % 199}"
-                            f":{40000 + k % 20000} size {k * 31}"
-                            for k in i
-                        ]
-                    ),
-                    "status": pa.array(i % 600, pa.int32()),
-                    "bytes": pa.array(i * 31, pa.int64()),
-                }
-            )
-            partition = (first // chunk) % PARTITIONS
-            origins = Origins(
-                np.full(chunk, AGENT), np.full(chunk, partition + 1), i * 170, np.full(chunk, 170)
-            )
-            values = add_prefix(schema_id, codec.encode(batch))
-            while not producer.has_room:
-                producer.poll(100)
-            producer.send(
-                TopicPartition(topic, partition),
-                columns.encode(values, stamps, origins=origins, codec=Compression.ZSTD),
-                None,
-            )
-            producer.poll(0)
         if not producer.flush(120_000):
-            raise RuntimeError("the topic could not be filled")
-    return topic
+            raise RuntimeError("the files could not be announced")
+    return schema_id
+
+
+def send(producer: Producer, tp: TopicPartition, i: Ints, stamps: Ints, schema_id: int) -> None:
+    """Sends one batch of records of SCHEMA with these numbers and event times. Each record has an
+    origin, which says from which agent, file and position its line comes."""
+    batch = pa.record_batch(
+        {
+            "ts": pa.array(stamps, pa.timestamp("ms", "UTC")),
+            "host": pa.array([f"host-{k % 50:03d}" for k in i]),
+            "level": pa.array([("INFO", "WARN")[k % 2] for k in i]),
+            "logger": pa.array(["org.apache.hadoop.hdfs.server.datanode.DataNode"] * len(i)),
+            "message": pa.array(
+                [
+                    f"Receiving block blk_{k * 7919} src: /10.0.{k % 250}.{k % 199}"
+                    f":{40000 + k % 20000} size {k * 31}"
+                    for k in i
+                ]
+            ),
+            "status": pa.array(i % 600, pa.int32()),
+            "bytes": pa.array(i * 31, pa.int64()),
+        }
+    )
+    full = np.ones(len(i), np.int64)
+    origins = Origins(full * AGENT, full * (tp.partition + 1), i * 170, full * 170)
+    values = add_prefix(schema_id, CODEC.encode(batch))
+    while not producer.has_room:
+        producer.poll(100)
+    producer.send(tp, columns.encode(values, stamps, origins=origins, codec=ZSTD), None)
+    producer.poll(0)
 
 
 def announce(client: Client, producer: Producer, topic: str) -> None:
@@ -162,21 +177,7 @@ def announce(client: Client, producer: Producer, topic: str) -> None:
 def load(folder: Path, address: str, schemas: str, topic: str) -> float:
     """Rows per second of one `skidway load run` into an empty directory, from the summary that it
     prints."""
-    output = folder / f"ours-{time.time_ns()}"
-    config = folder / "loader.yml"
-    config.write_text(
-        yaml.safe_dump(
-            {
-                "bootstrap.servers": address,
-                "schema.registry.url": schemas,
-                "topics": [topic],
-                "output": str(output),
-                "cluster.name": CLUSTER,
-                "spark.master": "local[2]",
-                "metrics.listener": f"127.0.0.1:{free_port()}",
-            }
-        )
-    )
+    config = configuration(folder, address, schemas, topic)
     done = subprocess.run(
         skidway("load", "run", "--config", str(config), "--json"),
         capture_output=True,
@@ -188,26 +189,44 @@ def load(folder: Path, address: str, schemas: str, topic: str) -> float:
     return float(json.loads(done.stdout)["rows_per_second"])
 
 
+def configuration(folder: Path, address: str, schemas: str, topic: str, **more: object) -> Path:
+    """Writes the configuration of a loader with an empty output; returns its file. more: further
+    settings, with `_` for the dots in their keys."""
+    file = folder / f"loader-{time.time_ns()}.yml"
+    settings = {
+        "bootstrap.servers": address,
+        "schema.registry.url": schemas,
+        "topics": [topic],
+        "output": str(file.with_suffix(".rows")),
+        "cluster.name": CLUSTER,
+        "spark.master": "local[2]",
+        "metrics.listener": f"127.0.0.1:{free_port()}",
+    }
+    file.write_text(yaml.safe_dump(settings | {k.replace("_", "."): v for k, v in more.items()}))
+    return file
+
+
 def spark(folder: Path, address: str, topic: str) -> float:
     """Rows per second of Spark's own source in the second of two loads in one session."""
+    python, output = CACHE / "venv" / "bin" / "python", folder / f"spark-{time.time_ns()}"
     done = subprocess.run(
-        [
-            str(CACHE / "venv" / "bin" / "python"),
-            str(Path(__file__).with_name("spark_source.py")),
-            address,
-            topic,
-            json.dumps(SCHEMA),
-            str(folder / f"spark-{time.time_ns()}"),
-            ",".join(map(str, sorted((CACHE / "jars").glob("*.jar")))),
-        ],
+        spark_command(python, CACHE / "jars", address, topic, str(output)),
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        env=SPARK_ENVIRONMENT,
     )
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
     return float(done.stdout.split()[-1])
+
+
+def spark_command(python: Path, jars: Path, *words: str) -> list[str]:
+    """The command that runs spark_source.py with a Python that has pyspark. jars: the folder with
+    the connector's jars. words: the script's arguments from ADDRESS on."""
+    script = Path(__file__).with_name("spark_source.py")
+    found = ",".join(map(str, sorted(jars.glob("*.jar"))))
+    return [str(python), str(script), found, json.dumps(SCHEMA), *words]
 
 
 def provide_spark() -> None:

@@ -6,8 +6,12 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import signal
+import subprocess
 import tempfile
 from pathlib import Path
+
+from skidway.demo.supervisor import session_members
 
 
 def describe() -> str:
@@ -41,6 +45,37 @@ def family_cpu_seconds(pid: int) -> float:
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
     children = [each for each, parent in parents.items() if parent == pid]
     return cpu_seconds(pid) + sum(map(family_cpu_seconds, children))
+
+
+class Family:
+    """A program that has a session of its own, and every process that it has started, even if the
+    program no longer waits for it. Of a process that has ended, the CPU time counts that it had
+    when `cpu_seconds` was called last."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self._cpu_s: dict[int, float] = {}
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all processes so far."""
+        for pid in session_members(self.process.pid):
+            with contextlib.suppress(OSError):  # the process ended meanwhile
+                self._cpu_s[pid] = cpu_seconds(pid)
+        return sum(self._cpu_s.values())
+
+    def kill(self) -> None:
+        """Kills every process that is left."""
+        for pid in session_members(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def resident_mb(self) -> float:
+        """Resident memory of all processes now, in MB."""
+        total = 0.0
+        for pid in session_members(self.process.pid):
+            with contextlib.suppress(OSError):
+                total += resident_mb(pid)
+        return total
 
 
 def resident_mb(pid: int) -> float:

@@ -28,6 +28,7 @@ from bench import (
     plots,
     produce,
     shapes,
+    small,
     tools,
 )
 from bench.machine import describe
@@ -56,6 +57,7 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "loader": loader.run,
     "mirror": mirror.run,
     "partitions": partitions.run,
+    "small": small.run,
 }
 WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}
 BY_DEFAULT = (*ON_BROKERS, *ALONE)

@@ -1,35 +1,44 @@
-"""The peer of the loader benchmark: Spark's own Kafka source, from_avro, hourly zstd Parquet.
+"""The peer of the loader's benchmarks: Spark's own Kafka source, from_avro, hourly zstd Parquet.
 
-bench/loader.py runs this script in the peer's environment, with the arguments ADDRESS TOPIC SCHEMA
-OUTPUT JARS. The script loads twice and prints the rows per second of the second load.
+bench/loader.py and bench/small.py run this script with the arguments JARS SCHEMA ADDRESS TOPIC
+OUTPUT. The script loads the whole topic twice and prints the rows per second of the second load.
+With a sixth argument `stay`, it makes one load for each line of its standard input, from one offset
+of each partition to another one (`FIRST END`, `40000 80000`), and prints the seconds of each.
 """
 
+import json
 import sys
 import time
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.functions import col, date_format, substring
 
-address, topic, schema, output, jars = sys.argv[1:6]
+PARTITIONS = 4
+
+jars, schema, address, topic, output, *stay = sys.argv[1:]
 spark = (
     SparkSession.builder.master("local[2]")
     .config("spark.jars", jars)
     .config("spark.ui.enabled", "false")
-    .config("spark.driver.memory", "3g")
+    .config("spark.driver.memory", "1g" if stay else "3g")
     .config("spark.sql.parquet.compression.codec", "zstd")
     .config("spark.sql.session.timeZone", "UTC")
     .getOrCreate()
 )
 spark.sparkContext.setLogLevel("ERROR")
-rate = 0.0
-for turn in range(2):
+
+
+def load(folder: str, starting: str = "earliest", ending: str = "latest") -> float:
+    """Loads a range of offsets into a folder; returns the seconds."""
     begin = time.perf_counter()
-    rows = (
+    rows: Any = (
         spark.read.format("kafka")
         .option("kafka.bootstrap.servers", address)
         .option("subscribe", topic)
-        .option("startingOffsets", "earliest")
+        .option("startingOffsets", starting)
+        .option("endingOffsets", ending)
         .load()
         .select(
             from_avro(substring(col("value"), 6, 1 << 30), schema).alias("v"), "partition", "offset"
@@ -38,8 +47,21 @@ for turn in range(2):
         .withColumn("dt", date_format("ts", "yyyy-MM-dd"))
         .withColumn("hour", date_format("ts", "HH"))
     )
-    rows.write.partitionBy("dt", "hour").parquet(f"{output}/{turn}")
-    took = time.perf_counter() - begin
-    count = spark.read.parquet(f"{output}/{turn}").count()
-    rate = count / took
-print(rate)
+    rows.write.partitionBy("dt", "hour").parquet(folder)
+    return time.perf_counter() - begin
+
+
+def offsets(at: str) -> str:
+    return json.dumps({topic: {str(number): int(at) for number in range(PARTITIONS)}})
+
+
+if stay:
+    for turn, line in enumerate(sys.stdin):
+        first, end = line.split()
+        print(load(f"{output}/{turn}", offsets(first), offsets(end)), flush=True)
+else:
+    rate = 0.0
+    for turn in range(2):
+        took = load(f"{output}/{turn}")
+        rate = spark.read.parquet(f"{output}/{turn}").count() / took
+    print(rate)

@@ -106,6 +106,13 @@ class LoaderSettings(RegistrySecuritySettings):
         None,
         help="File for node_exporter's textfile collector, *.prom, with the last run's outcome.",
     )
+    spark_above_offsets: int = setting(
+        "spark.above.offsets",
+        400_000,
+        help="Loads of more offsets run on Spark. Smaller ones run in the loader's own process, and"
+        " are done before Spark would have started. 0: all loads run on Spark.",
+        at_least=0,
+    )
     spark_master: str = setting("spark.master", "local[*]", help="Where Spark runs its tasks.")
     spark_driver_memory: str = setting(
         "spark.driver.memory", "1g", help="Heap of Spark's driver process."

@@ -53,23 +53,47 @@ REJECTED_SUFFIX: Final = ".rejected"
 NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
+FILES_KEPT_MAX: Final = 100_000
+"""A feed that serves run after run begins anew when it has heard of more files than these, unless a
+topic needs all of them. So its memory stays small. The manifests' tables have the files of loads
+that are committed."""
+
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class Feed:
     """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
-    offset to read. begins: the first offset of the unbroken range of read messages that ends at
-    the position. unread: whether a message could not be decoded. places: where the first
-    announcement of a file was read."""
+    offset to read. since: the positions at which reading began (0 where there is none). begins: the
+    first offset of the unbroken range of read messages that ends at the position. unread: whether a
+    message could not be decoded. places: where the first announcement of a file was read. A feed
+    may serve run after run."""
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     places: dict[FileKey, Place] = field(default_factory=dict)
     endings: Endings = field(default_factory=Endings)
     numbers: dict[str, dict[int, int]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)
     unread: bool = False
+
+    def begin(self, wanted: Mapping[str, int]) -> None:
+        """Begins a run that needs every message from these positions on (from 0 on, where there is
+        none). What the feed knows from earlier runs stays, unless it does not reach back as far."""
+        ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
+        reaches_back = min(ahead, default=-1) >= 0
+        files = sum(map(len, self.locations.values()))
+        if not reaches_back or (files > FILES_KEPT_MAX and max(ahead) > 0):
+            self.since = dict(wanted)
+            self._forget()
+
+    def expect(self, keys: Iterable[str]) -> None:
+        """Forgets everything if one of these topics was made again since it was read: what was said
+        in the old topic says nothing about the new one."""
+        places = {key.rpartition("/")[0] for key in self.begins}
+        if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
+            self._forget()
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
         """Announced files whose lines, or whose rejected lines, go to a topic."""
@@ -128,6 +152,11 @@ class Feed:
                 self.begins[key] = begin
         self.positions = dict(ends)
 
+    def _forget(self) -> None:
+        self.locations, self.places, self.endings = {}, {}, Endings()
+        self.numbers, self.begins = {}, {}
+        self.positions, self.unread = dict(self.since), False
+
     def take(self, message: Message, place: Place = NOWHERE) -> None:
         """Notes a message. If a file is announced twice, the first announcement is kept."""
         if isinstance(message, Announcement | Seal):
@@ -160,6 +189,7 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
     ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
+    feed.expect(keys.values())
     ranges = {}
     for tp, (first, end) in found.items():
         position = feed.positions.get(keys[tp], 0)

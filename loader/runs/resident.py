@@ -1,9 +1,11 @@
-"""`load run --every`: run after run in one process, on one Spark session.
+"""`load run --every`: run after run in one process.
 
-A small load costs far less when Spark already runs. If a run fails, its error is logged, and the
-next run begins as scheduled; so the process survives a restart of a broker. If Spark dies, the next
-run starts it again. After SIGTERM, the process cancels the tasks that run on Spark, starts no new
-tasks, and ends. A load whose tasks were cancelled is thrown away.
+Runs share the Spark session, which only large loads need (spark/runner.py), and what was read from
+the audit topics, so that a run reads only new messages. If a run fails, its error is logged, and
+the next run begins as scheduled; so the process survives a restart of a broker. If Spark dies, the
+next run that needs it starts it again; if no run needs it for a while, it ends. After SIGTERM, the
+process cancels the tasks that run on Spark, starts no new tasks, and ends. A load whose tasks were
+cancelled is thrown away.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Final
 from skidway import log, systemd
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.runs.outcome import Report
 from skidway.loader.runs.run import load_on
 from skidway.loader.runs.textfile import Recorded
@@ -25,12 +28,18 @@ from skidway.telemetry import Health
 
 LEAST_EVERY_S: Final = 1.0
 
+Load = Callable[[LoaderSettings, SparkRunner, Feed], Report]
+"""Makes one run."""
+
 _log = log.get(__name__)
 
 
+def _load_on(settings: LoaderSettings, spark: SparkRunner, feed: Feed) -> Report:
+    return load_on(settings, spark, feed=feed)
+
+
 class ResidentLoader:
-    """Owns the Spark session and the schedule of the runs. load: the function that makes one run on
-    this session."""
+    """Owns the Spark session, the feed and the schedule of the runs."""
 
     def __init__(
         self,
@@ -38,10 +47,11 @@ class ResidentLoader:
         every_s: float,
         clock: Clock,
         shutdown: Shutdown,
-        load: Callable[[LoaderSettings, SparkRunner], Report] = load_on,
+        load: Load = _load_on,
     ) -> None:
         self._settings, self._every_s = settings, every_s
         self._clock, self._shutdown, self._load = clock, shutdown, load
+        self._feed = Feed()
         self._runs, self._problem = 0, ""
 
     def run(self) -> None:
@@ -70,7 +80,7 @@ class ResidentLoader:
     def _one(self, spark: SparkRunner) -> None:
         try:
             with Recorded(self._settings.metrics_textfile, self._clock) as recorded:
-                report = self._load(self._settings, spark)
+                report = self._load(self._settings, spark, self._feed)
                 recorded.ended(report)
             sentences = report.sentences()
             problems = [str(x) for each in report.outcomes for x in each.problems]
@@ -78,6 +88,7 @@ class ResidentLoader:
             raise
         except SkidwayError as error:
             sentences = problems = [str(error)]
+        spark.end_run()
         self._runs += 1
         self._problem = problems[0] if problems else ""
         for sentence in sentences:

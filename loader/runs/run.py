@@ -53,8 +53,10 @@ def load_on(
     shown: Shown | None = None,
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
+    feed: Feed | None = None,
 ) -> Report:
-    """Like `load`, on a Spark session that may serve several runs."""
+    """Like `load`, on a Spark session that may serve several runs. feed: what earlier runs read
+    from the audit topics."""
     store, clock = open_store(settings.output), clock or SystemClock()
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
@@ -71,7 +73,7 @@ def load_on(
             store=store,
             spark=spark,
             clock=clock,
-            feed=Feed(),
+            feed=feed or Feed(),
             cluster_id=session.cluster_id,
             audit_topics=session.audit_topics,
             collector=Collector(settings.collector_url) if settings.collector_url else None,
@@ -91,8 +93,9 @@ def load_all(
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
-    parts.feed.positions.update(_lowest(run.newest for run in begun))
-    parts.read_on()
+    if begun:
+        parts.feed.begin(_lowest(run.newest for run in begun))
+        parts.read_on()
     loaded = [run for run in begun if _do(run.load, run.outcome)]
     for run in loaded:  # after all loads, because no load waits for the collector
         _do(run.mark, run.outcome)

@@ -84,7 +84,8 @@ class TopicRewrite:
             partial(rewrite_group, self._store.url, job, group, number)
             for number, group in enumerate(rewrite.groups)
         ]
-        results: list[Rewritten] = self._spark.run_work(work, progress)
+        rows = sum(each.file.rows for group in rewrite.groups for each in group.files)
+        results: list[Rewritten] = self._spark.run_work(work, progress, rows)
         return sorted(results, key=lambda each: each.group.files[0].file.path)
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:

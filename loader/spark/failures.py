@@ -1,5 +1,5 @@
-"""Turns an error of Spark or of its tasks into one sentence. Spark passes a task's error on only as
-part of a longer text."""
+"""Turns an error of Spark or of a task into one sentence. Spark passes a task's error on only as
+part of a longer text. A task that fails in the loader's own process gives the same error."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import json
 import re
 
 from skidway.errors import SkidwayError, Unreachable
+
+UNEXPECTED = "a task failed: "
+"""A task in the loader's own process raised an error that no code of the loader expects."""
 
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")
@@ -28,9 +31,15 @@ def failure(error: Exception) -> SkidwayError:
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])
-        kind = Unreachable if content["exit_code"] == Unreachable.exit_code else SkidwayError
-        return kind(content["sentence"])
+        return _told(content["exit_code"], content["sentence"])
     return SkidwayError(f"a Spark task failed: {sentence_in(str(error)) or type(error).__name__}")
+
+
+def failure_here(error: Exception) -> SkidwayError:
+    """The error of a task that ran in the loader's own process."""
+    if isinstance(error, SkidwayError):
+        return _told(error.exit_code, str(error))
+    return SkidwayError(f"{UNEXPECTED}{type(error).__name__}: {error}")
 
 
 def sentence_in(text: str) -> str:
@@ -42,3 +51,8 @@ def sentence_in(text: str) -> str:
         first = next((line for line in said if _EXCEPTION.search(line)), said[-1] if said else "")
         return _EXCEPTION.split(first)[-1]
     return lines[-1] if lines else ""
+
+
+def _told(exit_code: int, sentence: str) -> SkidwayError:
+    kind = Unreachable if exit_code == Unreachable.exit_code else SkidwayError
+    return kind(sentence)

@@ -1,9 +1,9 @@
-"""Runs tasks on Spark: one task per slice (an offset range of one partition), or per group of files
-that are rewritten.
+"""Runs tasks: one task per slice (an offset range of one partition), or per group of files that are
+rewritten. Tasks with few records in all run in this process, all others on Spark.
 
-Tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error, Spark reports
-it as text; the error is found in this text and raised again here. If Spark has died, the next call
-of `run` or `run_work` starts it again.
+On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error,
+Spark reports it as text; the error is found in this text and raised again here. If Spark has died,
+the next tasks for Spark start it again.
 """
 
 from __future__ import annotations
@@ -24,31 +24,30 @@ from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.join import Work
 from skidway.loader.spark import session
 from skidway.loader.spark.failures import failure
+from skidway.loader.spark.own_process import INTERRUPTED, Interrupted, OwnProcess, Progress
 from skidway.loader.spark.scratch import Scratch
 from skidway.loader.spark.task import RESULT_SCHEMA, run_slice, task
 from skidway.loader.spark.task import Work as TaskWork
 
 POLL_S: Final = 0.1
 DIED: Final = "Spark's Java process ended while it ran tasks; nothing of the load is committed"
-INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
+UNUSED_RUNS_MAX: Final = 5
+"""After so many runs without a task for Spark, a process that makes run after run ends Spark."""
 
-Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all)."""
+__all__ = ["Interrupted", "Progress", "SparkRunner"]
 
 _log = log.get(__name__)
 
 
-class Interrupted(SkidwayError):
-    """The run was asked to end while tasks were running."""
-
-
 class SparkRunner:
-    """Runs tasks. Owns the Spark session, which starts with the first task, so that a run without
-    tasks starts no JVM."""
+    """Runs tasks. Owns the Spark session, which starts with the first task for Spark, so that a run
+    without such tasks starts no JVM."""
 
     def __init__(self, settings: LoaderSettings, interrupted: Callable[[], bool]) -> None:
         self._settings = settings
         self._interrupted = interrupted
+        self._own_process = OwnProcess(interrupted)
+        self._used, self._unused_runs = False, 0
         self._session: Any = None
         self._scratch: Scratch | None = None
         self.started_s = 0.0
@@ -68,15 +67,31 @@ class SparkRunner:
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
         """Runs one task per slice; returns the results in no particular order. Raises what a task
         raised."""
-        return self.run_work([partial(run_slice, job, *each) for each in work], progress)
+        offsets = sum(piece.end - piece.first for piece, _ in work)
+        return self.run_work([partial(run_slice, job, *each) for each in work], progress, offsets)
 
-    def run_work(self, work: Sequence[TaskWork], progress: Progress) -> list[Any]:
+    def run_work(self, work: Sequence[TaskWork], progress: Progress, records: int) -> list[Any]:
         """Runs one task per piece of work; returns the results in no particular order. Raises what
-        a task raised."""
+        a task raised. records: how many records the tasks have in all."""
         if not work:
             return []
         if self._interrupted():
             raise Interrupted(INTERRUPTED)
+        if records <= self._settings.spark_above_offsets:
+            return self._own_process.run(work, progress)
+        return self._run_on_spark(work, progress)
+
+    def end_run(self) -> None:
+        """Is called after each run of a process that makes run after run. Ends Spark if the newest
+        runs had no task for it: its memory is of use to others, and it can start again."""
+        self._unused_runs = 0 if self._used else self._unused_runs + 1
+        self._used = False
+        if self._session is not None and self._unused_runs >= UNUSED_RUNS_MAX:
+            self._stop()
+            _log.info("spark_ended", unused_runs=self._unused_runs)
+
+    def _run_on_spark(self, work: Sequence[TaskWork], progress: Progress) -> list[Any]:
+        self._used = True
         with self._living() as spark:
             try:
                 rows = self._rows(spark, list(work), progress)

@@ -1,4 +1,5 @@
-"""The worker's side: the function that Spark runs on its Python workers, and the kinds of work."""
+"""The kinds of work, and the function that Spark runs on its Python workers to do it. The loader's
+own process does small work without Spark (own_process.py)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from skidway.schemas.client import RegistryClient, Security
 RESULT_SCHEMA: Final = "number long, result binary"
 
 Work = Callable[[int], Any]
-"""One task: called with the number of Spark's attempt, returns a result that can be pickled."""
+"""One task: called with the number of the attempt, returns a result that can be pickled."""
 
 
 def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -68,7 +69,14 @@ def rewrite_group(
     return GroupRewrite(job, group, number, _store(output), attempt).run()
 
 
-# Spark keeps Python workers between tasks, so later tasks use the same schemas and connections.
+def forget() -> None:
+    """Makes later tasks of this process open new connections. Is called after a task failed,
+    because a broken connection may be the reason."""
+    _stores.clear()
+    _decoders.clear()
+
+
+# A process does many tasks, so later tasks use the same schemas and connections.
 _stores: dict[str, Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100
@@ -87,4 +95,5 @@ def _decoder(job: Job) -> Decoder:
             _decoders.clear()
         registry = RegistryClient(job.registry_url, security=job.registry_security)
         _decoders[key] = Decoder(registry, job.reader)
+    _decoders[key].forget_unknown()
     return _decoders[key]

@@ -183,6 +183,7 @@ class Site:
             "topics": [f"{DATACENTER}.*"],
             "output": self.output,
             "bucket.ms": self.timing.bucket_ms,
+            "spark.above.offsets": 0,  # the demo has few records, and shows loads on Spark
             "spark.master": "local[2]",
             "spark.log.file": str(self.logs / "spark.log"),
             "metrics.listener": self.address("loader.metrics"),

@@ -47,6 +47,7 @@ def inventory(
                         "loader_topics": [TOPIC],
                         "loader_settings": {
                             "bucket.ms": BUCKET_MS,
+                            "spark.above.offsets": 0,
                             "spark.master": services.spark.url,
                             "spark.conf": _spark(server_address),
                         },

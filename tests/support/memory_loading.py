@@ -243,7 +243,7 @@ class _Spark:
             yield runner.one(piece, marks)
         progress(len(work), len(work))
 
-    def run_work(self, work: Sequence[Any], progress: Progress) -> list[Rewritten]:
+    def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files, which are the last arguments of each task, in the store."""
         self._other()
         progress(len(work), len(work))

@@ -1,11 +1,9 @@
 """The loader as a program that keeps running: it loads every few seconds, and after some of the
-loads it puts the small files of each hour together. The tasks that Spark's workers would run, it
-runs in its own process.
+loads it puts the small files of each hour together.
 
-`python -m torture.loads CONFIG SECONDS`. Because no Spark has to start, a kill -9 hits a load that
-is running. The loader's code is the code of production, except that no slice is sent to a worker of
-Spark. A load that fails prints the reason, and the next load tries again, as if a timer started the
-loads.
+`python -m torture.loads CONFIG SECONDS`. All loads run in this process and none on Spark
+(`spark.above.offsets`), so a kill -9 hits a load that is running, and not the start of Spark. A
+load that fails prints the reason, and the next load tries again, as if a timer started the loads.
 """
 
 from __future__ import annotations
@@ -15,12 +13,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 from skidway import settings
 from skidway.clock import SystemClock
@@ -29,56 +25,22 @@ from skidway.loader.runs import compaction, run
 from skidway.loader.runs.compaction import Compacted
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.slices.job import Job, SliceResult
-from skidway.loader.slices.join import Work
-from skidway.loader.spark.runner import Progress
-from skidway.loader.spark.task import Work as TaskWork
-from skidway.loader.spark.task import run_slice
+from skidway.loader.spark.failures import UNEXPECTED
 
 LOADS_A_COMPACTION = 8
 """After so many loads, a compaction follows."""
 
-
-class Here:
-    """Takes the place of Spark: runs the slices one after the other."""
-
-    started_s = 0.0
-
-    def __init__(self, _settings: LoaderSettings, _interrupted: Callable[[], bool]) -> None:
-        self._attempt = 0
-
-    def __enter__(self) -> Here:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-    def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
-        """Does the same as skidway.loader.spark.runner.SparkRunner.run."""
-        tasks = [partial(run_slice, job, *each) for each in work]
-        return list(self.run_work(tasks, _progress))
-
-    def run_work(self, work: Sequence[TaskWork], _progress: Progress) -> list[Any]:
-        """Does the same as skidway.loader.spark.runner.SparkRunner.run_work."""
-        found = []
-        for task in work:
-            self._attempt += 1
-            found.append(task(self._attempt))
-        return found
+NEVER_ON_SPARK = 1 << 40
+"""More offsets than a load has."""
 
 
 def main(config: str, seconds: str) -> None:
     """Runs loads until the process is killed. After SIGTERM, the process finishes the current load
     and ends."""
-    run.SparkRunner = compaction.SparkRunner = Here  # type: ignore[assignment, misc]
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     given = settings.load(LoaderSettings, Path(config))
+    given = replace(given, spark_above_offsets=NEVER_ON_SPARK)
     for number in count(1):
         if over.is_set():
             return
@@ -94,6 +56,8 @@ def main(config: str, seconds: str) -> None:
             traceback.print_exc()
             sys.exit(UNEXPECTED_EXIT_CODE)
         print(f"{time.time() - begin:.1f} s", *problems, sep="\n    ", flush=True)
+        if any(UNEXPECTED in problem for problem in problems):
+            sys.exit(UNEXPECTED_EXIT_CODE)
         over.wait(float(seconds))
 
 

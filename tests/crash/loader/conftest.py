@@ -187,8 +187,16 @@ class SharedSpark:
         return Staying(settings, interrupted)
 
 
+ON_SPARK = {"spark.above.offsets": "0", "slice.records": "1000"}
+HERE = {"spark.above.offsets": "1000000", "slice.records": "100"}
+"""All tasks run on Spark, or in the loader's own process. There slices are smaller, so that a load
+takes long enough to be killed."""
+
+
 class Loading:
-    """`skidway load` of one topic into one output."""
+    """`skidway load` of one topic into one output. way: ON_SPARK or HERE."""
+
+    way = ON_SPARK
 
     def __init__(
         self, cluster: Cluster, spark: SharedSpark, topic: str, output: str, folder: Path
@@ -197,17 +205,23 @@ class Loading:
         self.output, self._folder = output, folder
         self._started = 0
 
+    def beside(self, output: str) -> Loading:
+        """Loads the same topic, in the same way, into another output."""
+        other = Loading(self.cluster, self.spark, self.topic, output, self._folder)
+        other.way = self.way
+        return other
+
     def arguments(self, *more: str, verb: str = "run") -> list[str]:
         settings = {
             "bootstrap.servers": self.cluster.broker, "schema.registry.url": self.cluster.registry,
             "topics": self.topic, "output": self.output, "spark.master": "local[2]",
-            "slice.records": "1000", "metrics.listener": "127.0.0.1:0",
+            "metrics.listener": "127.0.0.1:0", **self.way,
         }  # fmt: skip
         sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        """Runs a load to its end on the shared Spark."""
+        """Runs a load to its end, in this process or on the shared Spark."""
         return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""`skidway load run` on real Spark, broker and registry: whatever happens, each line is one row."""
+"""`skidway load run` on a real broker and registry, on real Spark and in the loader's own process:
+whatever happens, each line is one row."""
 
 from __future__ import annotations
 
@@ -23,9 +24,23 @@ from support.fold import judge
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
 from support.promises import promise
-from tests.crash.loader.conftest import Cluster, Loading, SharedSpark, identities, lines
+from tests.crash.loader.conftest import (
+    HERE,
+    ON_SPARK,
+    Cluster,
+    Loading,
+    SharedSpark,
+    identities,
+    lines,
+)
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+
+@pytest.fixture(autouse=True, params=["spark", "here"])
+def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
+    """Each test loads on Spark, and in the loader's own process."""
+    loading.way = ON_SPARK if request.param == "spark" else HERE
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
@@ -54,6 +69,24 @@ def test_load_by_load(loading: Loading) -> None:
     assert [each.number for each in deltas] == [1, 2]
     assert sum(count.count for each in deltas for count in each.counts) == 7000
     assert sum(count.repeats for each in deltas for count in each.counts) == 1000
+
+
+@promise("5 slices")
+def test_both_ways_give_the_same(loading: Loading) -> None:
+    """A load on Spark and a load in the loader's own process give the same rows in the same files,
+    the same counts and the same marks."""
+    fill(loading, 0, 2500)
+    fill(loading, 2000, 1000)
+    found = []
+    for name, way in (("a", ON_SPARK), ("b", HERE)):
+        each = loading.beside(str(Path(loading.output) / name))
+        each.way = way | {"slice.records": "700"}
+        assert each.loaded()["repeats"] == 1000
+        (manifest,) = [json.loads(path.read_text()) for path in each.state("*.json")]
+        files = [(x["kind"], x["path"], x["rows"], x["crc32c"]) for x in manifest["files"]]
+        audit = manifest["audit"]["deltas"]
+        found.append((each.rows(), files, manifest["partitions"], audit))
+    assert found[0] == found[1]
 
 
 @promise("5 real loader")
@@ -313,7 +346,8 @@ def test_plan_and_status(loading: Loading) -> None:
     anything."""
     fill(loading, 0, 1500)
     planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
-    assert [(row["first"], row["end"], row["slices"]) for row in planned] == [(0, 1500, 2)] * 2
+    slices = -(-1500 // int(loading.way["slice.records"]))
+    assert [(x["first"], x["end"], x["slices"]) for x in planned] == [(0, 1500, slices)] * 2
     assert not Path(loading.output).exists()
     loading.loaded()
     status = json.loads(loading.spark.run(loading.arguments(verb="status")).stdout)
@@ -383,8 +417,7 @@ def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
 @promise("5 real loader")
 def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     """On a real HDFS, several loads, a repeated record and a killed driver give every row once."""
-    output = f"{hdfs.url}/logs"
-    on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
+    on_hdfs = loading.beside(f"{hdfs.url}/logs/{tmp_path.name}")
     store = open_store(on_hdfs.output)
     fill(on_hdfs, 0, 2000)
     program = on_hdfs.start()

@@ -1,4 +1,4 @@
-"""`skidway load run --every` with a Spark of its own."""
+"""`skidway load run --every` with a Spark of its own, and without Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from support.processes import Program, eventually, skidway
 from support.promises import promise
-from tests.crash.loader.conftest import Loading, identities, lines
+from tests.crash.loader.conftest import HERE, Loading, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 
@@ -21,6 +21,11 @@ def jvms(program: Program) -> list[int]:
     tasks = Path(f"/proc/{program.pid}/task").glob("*/children")
     children = [int(pid) for each in tasks for pid in each.read_text().split()]
     return [pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
+
+
+def resident(loading: Loading, folder: Path) -> Program:
+    words = [each for each in loading.arguments() if each != "--json"]
+    return Program(skidway(*words, "--every", "1s"), folder / "resident.out")
 
 
 def rows(loading: Loading) -> int:
@@ -33,8 +38,7 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading, tmp_path: Path) 
     """A resident loader loads what arrives, run after run, on one Spark. After a kill -9 of Spark's
     Java process, it starts Spark again, and every row exists once. After SIGTERM it ends with
     status 0, and leaves no Java process and no staged file."""
-    words = [each for each in loading.arguments() if each != "--json"]
-    program = Program(skidway(*words, "--every", "1s"), tmp_path / "resident.out").start()
+    program = resident(loading, tmp_path).start()
     seen: list[int] = []
     for first in (0, 100, 200, 300):
         for partition in (0, 1):
@@ -49,4 +53,31 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading, tmp_path: Path) 
     program.stop()
     assert program.returncode == 0, program.output()
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in seen))
+    assert loading.state("staging/*") == []
+
+
+@promise("5 real loader", "5 host and path")
+def test_small_loads_need_no_spark(loading: Loading, tmp_path: Path) -> None:
+    """A resident loader whose loads are small starts no Java process. It loads what arrives, also
+    lines of files that are announced between its runs. After a kill -9, the next one goes on, and
+    every row exists once."""
+    loading.way = HERE
+    program = resident(loading, tmp_path).start()
+    for first in (0, 1000, 2000):
+        loading.cluster.announce(loading.topic, 3 + first)
+        for partition in (0, 1):
+            loading.cluster.send(loading.topic, partition, first, 1000)
+        loading.cluster.send(loading.topic, 0, first, 1000, file=3 + first)
+        if first < 2000:
+            program.wait_until(lambda: rows(loading) >= 3 * (first + 1000))  # noqa: B023
+        assert jvms(program) == []
+    eventually(lambda: loading.state("staging/*/rows-*") or rows(loading) == 9000)
+    program.kill()
+    program = resident(loading, tmp_path).start()
+    program.wait_until(lambda: rows(loading) >= 9000)
+    others = [(3 + first, first + line) for first in (0, 1000, 2000) for line in range(1000)]
+    assert identities(loading.rows()) == sorted(lines(3000) + others)
+    assert jvms(program) == []
+    program.stop()
+    assert program.returncode == 0, program.output()
     assert loading.state("staging/*") == []

@@ -1087,6 +1087,42 @@ MUTANTS = (
             "test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start",
         ),
     ),
+    Mutant(
+        "what the old audit topic said stays known when the topic is made again",
+        "loader/audit_topic/feed.py",
+        "    feed.expect(keys.values())\n",
+        "",
+        (
+            "tests/unit/loader/audit_topic/test_feed.py::"
+            "test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again",
+        ),
+    ),
+    # A feed that serves run after run.
+    Mutant(
+        "a feed goes on although a topic needs older announcements",
+        "loader/audit_topic/feed.py",
+        "        reaches_back = min(ahead, default=-1) >= 0\n",
+        "        reaches_back = bool(ahead)\n",
+        (
+            "tests/unit/loader/audit_topic/test_feed.py::"
+            "test_a_topic_that_needs_older_messages_gets_them",
+        ),
+    ),
+    # Small loads in the loader's own process.
+    Mutant(
+        "an attempt here and an attempt on Spark have the same number",
+        "loader/spark/own_process.py",
+        "FIRST_ATTEMPT: Final = 1 << 32\n",
+        "FIRST_ATTEMPT: Final = 0\n",
+        ("tests/unit/loader/spark/test_own_process.py::test_no_two_attempts_have_the_same_number",),
+    ),
+    Mutant(
+        "the offsets of one slice decide, and not those of the load",
+        "loader/spark/runner.py",
+        "offsets = sum(piece.end - piece.first for piece, _ in work)",
+        "offsets = max((piece.end - piece.first for piece, _ in work), default=0)",
+        ("tests/unit/loader/spark/test_own_process.py::test_the_offsets_of_all_slices_decide",),
+    ),
     # Epochs of outputs.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",

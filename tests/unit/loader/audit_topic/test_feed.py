@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from skidway.audit.topic.messages import (
     TOPIC,
@@ -175,3 +176,82 @@ def test_a_name_is_new_to_a_topic_once() -> None:
     feed.take(announce(2, "/b"), Place("log", 4))
     assert set(feed.new_locations(SOURCE, {"log": 4})) == {(7, 2)}
     assert set(feed.new_locations(SOURCE, {"other log": 9})) == {(7, 1), (7, 2)}
+
+
+class Audit:
+    """An audit topic in memory, and a feed that reads it in run after run."""
+
+    def __init__(self) -> None:
+        self.cluster, self.clock = MemoryCluster(), ManualClock()
+        self.cluster.create(TOPIC)
+        self.feed = Feed()
+        self.fetched: list[int] = []
+
+    def run(self, wanted: dict[str, int] | None = None) -> set[int]:
+        """One run that needs the messages from these positions on; without positions, from those on
+        at which the last run ended. Returns the files that are known afterwards."""
+        client: Any = MemoryClient(self.cluster, self.clock)
+        self.feed.begin(dict(self.feed.positions) if wanted is None else wanted)
+        self.fetched.append(sum(self.feed.positions.values()))
+        with patch(
+            "skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)
+        ):
+            read_on(client, [TOPIC], self.feed, self.clock)
+        return {file for _, file in self.feed.locations_of(SOURCE)}
+
+
+def test_a_feed_goes_on_where_the_last_run_ended() -> None:
+    """A feed that serves run after run reads only what is new, and knows what earlier runs read,
+    even if a topic (such as one without loads) needs all messages from an old position on."""
+    audit = Audit()
+    _publish(audit.cluster, 1, 2)
+    assert audit.run({}) == {1, 2}
+    _publish(audit.cluster, 3)
+    assert audit.run({}) == {1, 2, 3}
+    assert audit.run() == {1, 2, 3}
+    assert audit.fetched == [0, 2, 3]
+
+
+def test_a_topic_that_needs_older_messages_gets_them() -> None:
+    """If a run has a topic whose newest load ended at an older position of the audit topic (or a
+    topic without a load), messages are read again from there on."""
+    audit = Audit()
+    _publish(audit.cluster, 1, 2, 3)
+    audit.run({})
+    (key,) = audit.feed.positions
+    audit.feed = Feed()
+    assert audit.run({key: 2}) == {3}
+    assert audit.run({key: 3}) == {3}
+    assert audit.run({key: 1}) == {2, 3}
+    assert audit.run({}) == {1, 2, 3}
+
+
+@promise("6 audit topic made again")
+def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
+    """If the audit topic is made again between two runs, or in a run, the feed knows only what the
+    new topic says. So counts that the new topic lacks are published again."""
+    audit = Audit()
+    _publish(audit.cluster, 1)
+    audit.run({})
+    audit.feed.take(delta(Tier.HDFS, 4))
+    assert audit.feed.number("/out/logs", 3) == 4
+    audit.cluster.create(TOPIC)
+    _publish(audit.cluster, 2, 3)
+    assert audit.run() == {2, 3}
+    assert audit.feed.number("/out/logs", 3) == 0
+    assert list(audit.feed.begins.values()) == [0]
+
+
+def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feed that has heard of very many files begins anew at the positions of the newest loads,
+    whose tables have these files."""
+    monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
+    audit = Audit()
+    _publish(audit.cluster, 1, 2)
+    assert audit.run({}) == {1, 2}
+    _publish(audit.cluster, 3)
+    assert audit.run({}) == {1, 2, 3}
+    _publish(audit.cluster, 4)
+    assert audit.run({}) == {1, 2, 3, 4}, "a topic needs all of them"
+    assert audit.fetched[-1] == 3, "and they are not read again"
+    assert audit.run() == set()

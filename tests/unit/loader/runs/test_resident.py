@@ -50,7 +50,7 @@ class Resident:
         )  # fmt: skip
         left = iter(runs)
 
-        def load(_settings: LoaderSettings, _spark: Any) -> Report:
+        def load(_settings: LoaderSettings, _spark: Any, _feed: Any) -> Report:
             self.health.append(self.loader.health().ok)
             return next(left)()
 

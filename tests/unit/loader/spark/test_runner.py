@@ -18,7 +18,7 @@ from skidway.loader.spark.runner import Interrupted, SparkRunner
 
 def settings(**more: object) -> LoaderSettings:
     given = {"bootstrap_servers": "x:1", "schema_registry_url": "http://x", "topics": ["t"]}
-    return LoaderSettings(**given, output="/out", **more)  # type: ignore[arg-type]
+    return LoaderSettings(**given, output="/out", spark_above_offsets=0, **more)  # type: ignore[arg-type]
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
@@ -95,10 +95,10 @@ def told(_done: int, _total: int) -> None: ...
 def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying) -> None:
     """If Spark died between two runs of work, the second one starts it again."""
     for _ in range(2):
-        assert runner.run_work([lambda _attempt: []], told) == []
+        assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (1, 0)
     spark.alive = False
-    assert runner.run_work([lambda _attempt: []], told) == []
+    assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (2, 1)
 
 
@@ -111,13 +111,13 @@ def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying)
         raise Py4JError("Connection refused")
 
     with pytest.raises(SkidwayError, match="Java process ended"):
-        runner.run_work([dies], told)
-    assert runner.run_work([lambda _attempt: []], told) == []
+        runner.run_work([dies], told, 1)
+    assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (2, 1)
 
     def fails(_attempt: int) -> Any:
         raise SkidwayError("the disk is full")
 
     with pytest.raises(SkidwayError, match="the disk is full"):
-        runner.run_work([fails], told)
+        runner.run_work([fails], told, 1)
     assert spark.started == 2
