@@ -43,7 +43,7 @@ ROWS = scaled(40_000, 4_000)
 """Rows of a load, which lie in one hour."""
 COLD_ROUNDS = scaled(3, 1)
 WARM_UP = scaled(5, 1)
-LOADS = scaled(25, 2)
+LOADS = scaled(15, 2)
 """Loads that count, after the first `WARM_UP`."""
 EMPTY_RUNS = scaled(5, 1)
 EVERY_S = scaled(6.0, 3.0)
@@ -251,7 +251,8 @@ def _next_run(textfile: Path, last: LastRun | None) -> LastRun:
     until = time.monotonic() + WITHIN_S
     while time.monotonic() < until:
         found = LastRun.read(textfile)
-        if found.end is not None and (last is None or found.end != last.end):
+        is_new = last is None or found.end != last.end
+        if is_new and found.end is not None and found.end >= (found.start or 0.0):
             if found.status:
                 raise RuntimeError(f"a run ended with status {found.status:.0f}")
             return found

@@ -22,6 +22,10 @@ from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 REMOVALS_MAX: Final = 10
 """Attempts to remove a directory; an attempt fails if another process makes a file in it."""
 
+MADE_KEPT_MAX: Final = 1_000
+"""How many of the directories that it made a store remembers. It may forget them: then it only
+looks again whether a directory exists."""
+
 
 class LocalStore(LocalOutput):
     """Files below one directory. The directory is created at the first write."""
@@ -113,6 +117,8 @@ class LocalStore(LocalOutput):
         for each in reversed(missing):
             each.mkdir(exist_ok=True)
             fsync_directory(each.parent)
+        if len(self._made) >= MADE_KEPT_MAX:
+            self._made.clear()
         self._made.add(directory)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_a_relative_root_is_named_by_its_absolute_path(
     monkeypatch.chdir(tmp_path)
     assert open_store("out").url == str(tmp_path / "out")
     assert open_store(f"file://{tmp_path}/out").url == str(tmp_path / "out")
+
+
+def test_a_store_that_stays_remembers_few_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that a process keeps for days writes into ever new directories, and its memory does
+    not grow with their number."""
+    monkeypatch.setattr("skidway.loader.store.local.MADE_KEPT_MAX", 2)
+    store = LocalStore(str(tmp_path))
+    for number in (1, 2, 3, 4, 5, 1):
+        put(store, f"{number}/{uuid4().hex}", b"rows")
+        assert len(store._made) <= 2
 
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
