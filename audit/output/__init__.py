@@ -1,8 +1,9 @@
 """Reads the loader's output: rows, manifests and side files in a tree of files.
 
-    Output       the interface of every kind of output; recount and loader read only through it
-    local        LocalOutput, a directory of this machine
-    hdfs         HdfsOutput, a folder of HDFS, through hdfs-native
+    Output           the interface of every kind of output; recount and loader read only through it
+    local            LocalOutput, a directory of this machine
+    hdfs_failures    turns the errors of hdfs-native into sentences
+    hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
 
 Paths are relative to the output's root, with their parts joined by `/`. A missing file or directory
 is no error: the method returns None, or an empty result. Every other error from outside is raised

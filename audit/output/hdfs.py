@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import posixpath
-import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any, Final, cast
 from urllib.parse import urlsplit
 
 from hdfs_native import Client
 
-from skidway.audit.output import HDFS_SCHEME, FileEntry, StoreFailed, StoreUnreachable
-from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.audit.output import HDFS_SCHEME, FileEntry
+from skidway.audit.output.hdfs_failures import failures
+from skidway.errors import ConfigurationRefused
 
 RETRIES: Final = {
     "dfs.client.failover.max.attempts": "8",
@@ -129,50 +128,3 @@ class HdfsReader(io.RawIOBase):
     def tell(self) -> int:
         """The position."""
         return int(self._file.tell())
-
-
-@contextmanager
-def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns the client's errors into an error of ours with one sentence. The client raises OSError
-    and other errors, each for many causes.
-
-    unclear: the error to raise if the operation may have been carried out in spite of the client's
-    error. It is not raised if permission was refused.
-    """
-    try:
-        yield
-    except (StoreFailed, StoreUnreachable):
-        raise
-    except PermissionError as error:
-        raise StoreFailed(f"cannot {verb} {path}: {_sentence(error)}") from error
-    except (OSError, RuntimeError, ValueError) as error:
-        sentence = f"cannot {verb} {path}: {_sentence(error)}"
-        if unclear is not None:
-            raise unclear(sentence) from error
-        if isinstance(error, (ConnectionError, TimeoutError)) or _is_network(error):
-            raise StoreUnreachable(sentence) from error
-        raise StoreFailed(sentence) from error
-
-
-_NETWORK = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
-_NOT_NOW = ("SafeModeException", "StandbyException", "RetriableException")
-"""Java's exception classes for temporary refusals."""
-
-_REFUSAL = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
-"""A refusal of the NameNode as the client quotes it: Java's exception class, message and stack."""
-
-
-def _is_network(error: Exception) -> bool:
-    text = str(error)
-    refusal = _REFUSAL.search(text)
-    if refusal is not None:
-        return refusal[1] in _NOT_NOW
-    return any(word in text.lower() for word in _NETWORK)
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    refusal = _REFUSAL.search(text)
-    if refusal is not None:
-        return f"the NameNode refuses it: {refusal[2].partition(chr(92) + 'n')[0]}"
-    return (text.strip().splitlines() or [type(error).__name__])[0]

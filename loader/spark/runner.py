@@ -146,7 +146,8 @@ class SparkRunner:
         begin = time.monotonic()
         self._scratch = Scratch()
         self._session = session.start(self._settings, self._scratch.path)
-        session.warm(self._session)
+        # A cluster may have no room for a long time, so this work, too, can be interrupted.
+        self._collect(session.warming(self._session), 0, lambda _done, _total: None)
         took_s = time.monotonic() - begin
         self.started_s += took_s
         _log.info("spark_started", master=self._settings.spark_master, seconds=round(took_s, 1))

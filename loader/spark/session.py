@@ -55,9 +55,9 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
         raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
 
 
-def warm(session: Any) -> None:
-    """Makes every core start its Python worker and import the loader's modules, so that no load
-    spends time on this."""
+def warming(session: Any) -> Any:
+    """A data frame without meaning. If it is collected, every core starts its Python worker and
+    imports the loader's modules, so that no load spends time on this."""
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ def warm(session: Any) -> None:
 
         yield from numbers
 
-    session.range(0, cores, 1, cores).mapInArrow(idle, "id long").collect()
+    return session.range(0, cores, 1, cores).mapInArrow(idle, "id long")
 
 
 def is_alive(session: Any) -> bool:

@@ -2,7 +2,8 @@
 
     Store        the operations of every kind of store; the commit uses nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)
-    hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite, hsync)
+    hdfs_writer  HdfsWriter, a new file on HDFS (hsync)
+    hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite)
 
 The loader and the audit's recount read a store in the same way, as an `Output` (audit/output
 describes paths and errors). `OutcomeUnclear` says that a change may or may not have happened: the

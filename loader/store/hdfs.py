@@ -1,7 +1,8 @@
 """HDFS as a store. The NameNode's rename without overwrite lets a name be created only once.
 
-Files are made durable by hsync before they are closed. If a request gets no answer, its change may
-or may not have happened (`OutcomeUnclear`). audit.output.hdfs does the reading.
+Files are made durable by hsync before they are closed (hdfs_writer.py). If a request gets no
+answer, its change may or may not have happened (`OutcomeUnclear`). audit.output.hdfs does the
+reading.
 """
 
 from __future__ import annotations
@@ -10,14 +11,12 @@ import posixpath
 from collections.abc import Sequence
 from uuid import uuid4
 
-from hdfs_native import FileWriter, WriteOptions
+from hdfs_native import WriteOptions
 
-from skidway.audit.output.hdfs import HdfsOutput, failures
+from skidway.audit.output.hdfs import HdfsOutput
+from skidway.audit.output.hdfs_failures import failures
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreWriter
-
-WRITE_BYTES = 4 << 20
-"""A writer collects this many bytes for each write to the client. If it did not collect them, each
-Parquet page would be a call to Rust."""
+from skidway.loader.store.hdfs_writer import HdfsWriter
 
 
 class HdfsStore(HdfsOutput):
@@ -26,9 +25,8 @@ class HdfsStore(HdfsOutput):
     def create(self, path: str) -> StoreWriter:
         """See Store."""
         target = self._at(path)
-        with failures("write", self._server + target):
-            options = WriteOptions(overwrite=True, create_parent=True)
-            return HdfsWriter(self._server + target, self._client.create(target, options))
+        options = WriteOptions(overwrite=True, create_parent=True)
+        return HdfsWriter(self._server + target, lambda: self._client.create(target, options))
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         """See Store."""
@@ -76,38 +74,3 @@ class HdfsStore(HdfsOutput):
         parent = posixpath.dirname(self._at(path))
         with failures("make the directory", self._server + parent):
             self._client.mkdirs(parent, create_parent=True)
-
-
-class HdfsWriter:
-    """A new HDFS file, written in large pieces; `close` syncs it on the DataNodes."""
-
-    def __init__(self, path: str, file: FileWriter) -> None:
-        self._path, self._file = path, file
-        self._pending = bytearray()
-        self._written = False
-
-    def write(self, data: bytes | memoryview, /) -> int:
-        """See StoreWriter."""
-        self._pending += data
-        if len(self._pending) >= WRITE_BYTES:
-            self._flush()
-        return len(data)
-
-    def close(self) -> None:
-        """See StoreWriter."""
-        self._flush()
-        with failures("write", self._path):
-            if self._written:
-                self._file.hsync()
-            self._file.close()
-
-    def abandon(self) -> None:
-        """See StoreWriter. Leaves the file open; the NameNode ends the file's lease
-        after a while."""
-
-    def _flush(self) -> None:
-        if self._pending:
-            with failures("write", self._path):
-                self._file.write(bytes(self._pending))
-            self._pending.clear()
-            self._written = True

@@ -26,6 +26,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
     "hdfs": (
         "tests/crash/audit/test_hdfs_output.py",
         "tests/crash/loader/test_hdfs_store.py",
+        "tests/crash/loader/test_hdfs_trouble.py",
         "tests/crash/loader/test_load.py",
     ),
 }

@@ -1,11 +1,11 @@
-"""A real HDFS for tests: one NameNode and one DataNode on loopback."""
+"""A real HDFS for tests: a NameNode and one or more DataNodes, on loopback."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,55 +21,99 @@ DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
 
 class Hdfs:
-    """The two processes, their configuration and their URL."""
+    """The processes, their configuration and their URL.
 
-    def __init__(self, folder: Path, *, place: Place = LOOPBACK, permissions: bool = False) -> None:
+    data_nodes: how many DataNodes there are. settings: further settings of hdfs-site.xml.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        place: Place = LOOPBACK,
+        permissions: bool = False,
+        data_nodes: int = 1,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._place, self._permissions = place, permissions
-        self._folder, self._conf = folder, folder / "conf"
+        self._folder, self._settings = folder, dict(settings or {})
         self.port, self.http_port = free_port(), free_port()
         self.url = f"hdfs://{place.host}:{self.port}"
         self.name_node = Program(self._java(NAME_NODE), folder / "namenode.out")
-        self.data_node = Program(self._java(DATA_NODE), folder / "datanode.out")
+        self.data_nodes = [
+            Program(self._java(DATA_NODE, number), folder / f"datanode-{number}.out")
+            for number in range(data_nodes)
+        ]
 
-    def _java(self, main: str) -> list[str]:
-        class_path = f"{self._conf}:{peers.jars('hdfs')}/*"
+    @property
+    def data_node(self) -> Program:
+        """The first DataNode."""
+        return self.data_nodes[0]
+
+    def _conf(self, number: int) -> Path:
+        """The configuration of a DataNode. The NameNode and the commands take that of the first."""
+        return self._folder / f"conf-{number}"
+
+    def _java(self, main: str, number: int = 0) -> list[str]:
+        class_path = f"{self._conf(number)}:{peers.jars('hdfs')}/*"
         return self._place.command([jvm.command(), "-Xmx256m", *jvm.BRIEF, "-cp", class_path, main])
 
     def format(self) -> None:
         """Writes the configuration and formats the NameNode's directory."""
-        self._conf.mkdir(parents=True)
-        host = self._place.host
-        _write_xml(self._conf / "core-site.xml", {"fs.defaultFS": self.url})
-        _write_xml(
-            self._conf / "hdfs-site.xml",
-            {
-                "dfs.replication": "1",
-                "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
-                "dfs.datanode.data.dir": f"file://{self._folder / 'data'}",
-                "dfs.namenode.http-address": f"{host}:{self.http_port}",
-                "dfs.datanode.address": f"{host}:{free_port()}",
-                "dfs.datanode.ipc.address": f"{host}:{free_port()}",
-                "dfs.datanode.http.address": f"{host}:{free_port()}",
-                "dfs.namenode.safemode.extension": "0",
-                "dfs.permissions.enabled": str(self._permissions).lower(),
-                # in a test's own network, addresses have no host names
-                "dfs.namenode.datanode.registration.ip-hostname-check": "false",
-            },
-        )
+        for number in range(len(self.data_nodes)):
+            self._conf(number).mkdir(parents=True)
+            _write_xml(self._conf(number) / "core-site.xml", {"fs.defaultFS": self.url})
+            _write_xml(self._conf(number) / "hdfs-site.xml", self._site(number))
         subprocess.run(
             [*self.name_node.command, "-format", "-force", "-nonInteractive"],
             check=True,
             capture_output=True,
         )
 
+    def _site(self, number: int) -> dict[str, str]:
+        host = self._place.host
+        return {
+            "dfs.replication": "1",
+            "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
+            "dfs.datanode.data.dir": f"file://{self._folder / f'data-{number}'}",
+            "dfs.namenode.http-address": f"{host}:{self.http_port}",
+            "dfs.datanode.address": f"{host}:{free_port()}",
+            "dfs.datanode.ipc.address": f"{host}:{free_port()}",
+            "dfs.datanode.http.address": f"{host}:{free_port()}",
+            "dfs.namenode.safemode.extension": "0",
+            "dfs.permissions.enabled": str(self._permissions).lower(),
+            # in a test's own network, addresses have no host names
+            "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+            **self._settings,
+        }
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Hdfs]:
+        """Formats HDFS, and runs it during the `with` block."""
+        self.format()
+        try:
+            with running(self.name_node, self.name_node_ready):
+                for node in self.data_nodes:
+                    node.start()
+                self.await_data_nodes()
+                yield self
+        finally:
+            for node in self.data_nodes:
+                node.kill()
+
+    def await_data_nodes(self) -> None:
+        """Waits until files can be written, and every DataNode that runs is known."""
+        for node in self.data_nodes:
+            node.wait_until(self.ready)
+
     @contextlib.contextmanager
     def safe_mode(self) -> Iterator[None]:
         """Makes HDFS refuse all writes during the `with` block."""
-        self._admin("-safemode", "enter")
+        self.admin("-safemode", "enter")
         try:
             yield
         finally:
-            self._admin("-safemode", "leave")
+            self.admin("-safemode", "leave")
 
     def give(self, folder: str, owner: str) -> None:
         """Makes a folder that belongs to a user, as the operator of an HDFS does."""
@@ -90,16 +134,19 @@ class Hdfs:
                 found[path] = each["owner"], each["length"]
         return found
 
-    def _admin(self, *words: str) -> None:
-        subprocess.run([*self._java(ADMIN), *words], check=True, capture_output=True)
+    def admin(self, *words: str) -> str:
+        """Runs `hdfs dfsadmin`. Returns what it prints."""
+        command = [*self._java(ADMIN), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def name_node_ready(self) -> bool:
         return self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Version"')
 
     def ready(self) -> bool:
-        """Whether files can be written: HDFS has one live DataNode and is not in safe mode."""
+        """Whether files can be written: all DataNodes are there, and HDFS is not in safe mode."""
+        count = len(self.data_nodes)
         return self._bean(
-            "Hadoop:service=NameNode,name=FSNamesystemState", '"NumLiveDataNodes" : 1'
+            "Hadoop:service=NameNode,name=FSNamesystemState", f'"NumLiveDataNodes" : {count}'
         ) and self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Safemode" : ""')
 
     def _bean(self, query: str, text: str) -> bool:
@@ -118,10 +165,5 @@ def _write_xml(path: Path, settings: dict[str, str]) -> None:
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     """One HDFS for the whole test run."""
-    cluster = Hdfs(tmp_path_factory.mktemp("hdfs"))
-    cluster.format()
-    with (
-        running(cluster.name_node, cluster.name_node_ready),
-        running(cluster.data_node, cluster.ready),
-    ):
+    with Hdfs(tmp_path_factory.mktemp("hdfs")).running() as cluster:
         yield cluster

@@ -33,7 +33,7 @@ from skidway.kafka.protocol.messages import decode
 from skidway.kafka.protocol.produce import parse_request
 from support.processes import WITHIN_S, eventually
 
-AGENT = "skidway-agent"
+AGENT, LOADER = "skidway-agent", "skidway-loader"
 
 Matches = Callable[[RequestHeader, memoryview], bool]
 
@@ -93,14 +93,19 @@ def produces(topic: str, client_id: str = AGENT) -> Matches:
     return matches
 
 
-def fetches(topic: str) -> Matches:
-    """Matches Fetch requests of agents for a topic."""
+def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
+    """Matches Fetch requests of a client for records of a topic, from the offset `first` on."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
-        if header.api_key is not ApiKey.FETCH or header.client_id != AGENT:
+        if header.api_key is not ApiKey.FETCH or header.client_id != client_id:
             return False
         request = decode(FetchRequest, body, header.api_version)
-        return any(asked.topic == topic for asked in request.topics)
+        return any(
+            each.fetch_offset >= first
+            for asked in request.topics
+            if asked.topic == topic
+            for each in asked.partitions
+        )
 
     return matches
 

@@ -10,7 +10,8 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGINT, SIGTERM
 from typing import Any
@@ -19,11 +20,13 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
+from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic import topic as audit_topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
-from skidway.audit.topic.messages import Announcement, Delta, decode, encode
+from skidway.audit.topic.messages import Announcement, Delta, Tier, decode, encode
 from skidway.cli import main
 from skidway.clock import SystemClock
 from skidway.kafka import columns
@@ -34,10 +37,13 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import SparkRunner
 from skidway.loader.spark.session import start
+from skidway.loader.store import open_store
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
+from support.fold import judge
 from support.processes import Program, answers, free_port, running, skidway
+from support.proxy import LOADER, Fault, Intervention, Proxy, fetches
 from support.zookeeper import ZooKeeper
 
 SCHEMA = json.dumps(
@@ -230,18 +236,23 @@ class Loading:
         assert done.returncode == 0, done.stderr[-4000:]
         return dict(json.loads(done.stdout))
 
-    def start(self, *more: str) -> Program:
+    def start(self, *more: str, env: Mapping[str, str] | None = None) -> Program:
         """Starts a run that goes on beside the test, in a process with its own Spark."""
-        return self._begun(self.arguments(*more))
+        return self._begun(self.arguments(*more), env)
+
+    def start_resident(self, *more: str) -> Program:
+        """Starts a loader that begins a run every second, in a process with its own Spark."""
+        words = [each for each in self.arguments(*more) if each != "--json"]
+        return self._begun([*words, "--every", "1s"])
 
     def start_verb(self, verb: str, *options: str) -> Program:
         """Starts another verb of `skidway load`, with its options, in a process of its own."""
         return self._begun([*self.arguments(verb=verb), *options])
 
-    def _begun(self, arguments: Sequence[str]) -> Program:
+    def _begun(self, arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Program:
         self._started += 1
         log = self._folder / f"load-{self._started}.out"
-        return Program(skidway(*arguments), log).start()
+        return Program(skidway(*arguments), log, env=env).start()
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows, as they are seen by a reader who looks only at the files in the directories.
@@ -258,17 +269,19 @@ class Loading:
         return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
 
 
-@pytest.fixture(scope="session")
-def cluster(
-    zookeeper_server: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
-    """One broker and one registry for all tests of the loader."""
-    folder = tmp_path_factory.mktemp("cluster")
-    chroot = f"{zookeeper_server.address}/{uuid.uuid4().hex}"
+@contextlib.contextmanager
+def serving(
+    zookeeper: ZooKeeper, folder: Path, proxy_port: int | None = None
+) -> Iterator[tuple[Cluster, int]]:
+    """A broker and a registry, and the broker's port. With `proxy_port`, the broker tells its
+    clients this port as its address."""
+    chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
     ports = [free_port() for _ in range(4)]
+    address = f"127.0.0.1:{proxy_port or ports[0]}"
     broker = Program(
         skidway(
             "broker", "run", "--set", f"listeners=PLAINTEXT://127.0.0.1:{ports[0]}",
+            "--set", f"advertised.listeners=PLAINTEXT://{address}",
             "--set", f"log.dirs={folder / 'broker'}", "--set", f"zookeeper.connect={chroot}",
             "--set", f"metrics.listener=127.0.0.1:{ports[1]}",
             "--set", "log.retention.check.interval.ms=200",
@@ -287,7 +300,42 @@ def cluster(
         running(broker, lambda: answers(f"http://127.0.0.1:{ports[1]}/health")),
         running(registry, lambda: answers(f"http://127.0.0.1:{ports[3]}/health")),
     ):
-        yield Cluster(f"127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[2]}")
+        yield Cluster(address, f"http://127.0.0.1:{ports[2]}"), ports[0]
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    zookeeper_server: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """One broker and one registry for all tests of the loader."""
+    with serving(zookeeper_server, tmp_path_factory.mktemp("cluster")) as (made, _):
+        yield made
+
+
+@dataclass(frozen=True)
+class BehindProxy:
+    """A cluster whose clients reach the broker through a proxy, which can hold their requests."""
+
+    cluster: Cluster
+    proxy: Proxy
+
+    def held(self, topic: str, *, first: int = 0, times: int | None = None) -> Intervention:
+        """Holds the loader's fetches of a topic, from the offset `first` on: `times` of them, or
+        all until they are released."""
+        return self.proxy.inject(Fault.HOLD_REQUEST, fetches(topic, LOADER, first), times)
+
+
+@pytest.fixture(scope="session")
+def behind_proxy(
+    zookeeper_server: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BehindProxy]:
+    """A broker and a registry for tests that stop a load in the middle."""
+    port = free_port()
+    with serving(zookeeper_server, tmp_path_factory.mktemp("proxied"), port) as (made, target):
+        proxy = Proxy(port, target)
+        proxy.start()
+        yield BehindProxy(made, proxy)
+        proxy.stop()
 
 
 @pytest.fixture(scope="session")
@@ -303,10 +351,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
 @pytest.fixture
 def loading(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> Loading:
     """A new topic, announcements of its files 1 and 2, and an empty output."""
+    return loading_of(cluster, spark, tmp_path)
+
+
+def loading_of(cluster: Cluster, spark: SharedSpark, folder: Path) -> Loading:
+    """A new topic of this cluster, announcements of its files 1 and 2, and an empty output."""
     topic = cluster.topic()
     for file in (1, 2):
         cluster.announce(topic, file)
-    return Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    return Loading(cluster, spark, topic, str(folder / "out"), folder)
 
 
 def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
@@ -341,3 +394,29 @@ def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
 def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
     """(file, line number) of the lines that were sent, sorted."""
     return sorted((file, number) for file in files for number in range(count))
+
+
+def fill(loading: Loading, first: int, count: int) -> None:
+    """Sends `count` lines of the files 1 and 2, one file to each partition."""
+    for partition in (0, 1):
+        loading.cluster.send(loading.topic, partition, first, count)
+
+
+def counted(loading: Loading) -> int:
+    """The number of records that the audit counts as rows of the output."""
+    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
+    found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
+    return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
+
+
+def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
+    """(file, line number) of the rows of an output on HDFS, sorted, as they are seen by a reader
+    who looks only at the files in the directories."""
+    store = open_store(loading.output)
+    rows = [
+        row
+        for entry in store.files(loading.topic)
+        if entry.path.endswith(".parquet")
+        for row in pq.read_table(io.BytesIO(store.read(entry.path) or b"")).to_pylist()
+    ]
+    return identities(rows)

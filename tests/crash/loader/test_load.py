@@ -13,14 +13,11 @@ import pytest
 from confluent_kafka import TopicPartition as StockPartition
 from confluent_kafka.admin import AdminClient
 
-from skidway.audit.judgement.policy import Policy
-from skidway.audit.topic.messages import Tier
 from skidway.clock import SystemClock
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.textfile import LastRun
 from skidway.loader.store import open_store
-from support.fold import judge
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
 from support.promises import promise
@@ -30,6 +27,9 @@ from tests.crash.loader.conftest import (
     Cluster,
     Loading,
     SharedSpark,
+    counted,
+    fill,
+    hdfs_identities,
     identities,
     lines,
 )
@@ -41,11 +41,6 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
     """Each test loads on Spark, and in the loader's own process."""
     loading.way = ON_SPARK if request.param == "spark" else HERE
-
-
-def fill(loading: Loading, first: int, count: int) -> None:
-    for partition in (0, 1):
-        loading.cluster.send(loading.topic, partition, first, count)
 
 
 def test_load_by_load(loading: Loading) -> None:
@@ -292,13 +287,6 @@ class HourBack(SystemClock):
         return super().time_ms() - 3_600_000
 
 
-def counted(loading: Loading) -> int:
-    """The number of records that the audit counts as rows of the output."""
-    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
-    found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
-    return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
-
-
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
@@ -429,17 +417,3 @@ def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     summary = on_hdfs.loaded()
     assert (summary["rows"], summary["repeats"]) == (200, 200)
     assert hdfs_identities(on_hdfs) == lines(2100)
-
-
-def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
-    import io
-
-    import pyarrow.parquet as pq
-
-    store = open_store(loading.output)
-    rows = [
-        row
-        for entry in store.files(loading.topic)
-        for row in pq.read_table(io.BytesIO(store.read(entry.path) or b"")).to_pylist()
-    ]
-    return identities(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Semaphore
+from threading import Event, Semaphore
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,15 +59,24 @@ class Dying:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.started = self.stopped = 0
         self.alive = False
-        for name in ("start", "warm", "is_alive", "stop"):
+        self.cancelled = Semaphore(0)
+        for name in ("start", "warming", "is_alive", "stop"):
             monkeypatch.setattr(session, name, getattr(self, name))
 
     def start(self, *_args: object) -> Any:
         self.started += 1
         self.alive = True
-        return SimpleNamespace(sparkContext=None)
+        context = SimpleNamespace(
+            statusTracker=lambda: SimpleNamespace(getActiveStageIds=list),
+            cancelAllJobs=self.cancelled.release,
+        )
+        return SimpleNamespace(sparkContext=context)
 
-    def warm(self, _session: object) -> None: ...
+    def warming(self, _session: object) -> Any:
+        return SimpleNamespace(collect=self.warm)
+
+    def warm(self) -> None:
+        """What Spark does before the first task."""
 
     def is_alive(self, _session: object) -> bool:
         return self.alive
@@ -121,3 +130,21 @@ def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying)
     with pytest.raises(SkidwayError, match="the disk is full"):
         runner.run_work([fails], told, 1)
     assert spark.started == 2
+
+
+def test_spark_that_has_no_room_yet_can_be_interrupted(
+    monkeypatch: pytest.MonkeyPatch, spark: Dying
+) -> None:
+    """As long as a cluster has no room for an executor, a run waits. If the run is asked to end in
+    this time, it ends."""
+    waits = Event()
+
+    def warm() -> None:
+        waits.set()
+        assert spark.cancelled.acquire(timeout=30)
+        raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")
+
+    monkeypatch.setattr(spark, "warm", warm)
+    with SparkRunner(settings(), waits.is_set) as made, pytest.raises(Interrupted):
+        made.run_work([lambda _attempt: []], told)
+    assert spark.stopped == 1

@@ -1,0 +1,85 @@
+"""Turns an error of the HDFS client into an error of ours, with one sentence.
+
+The client raises OSError if a connection fails, and RuntimeError with a Rust value as text for
+everything else: a refusal of the NameNode (Java's exception with its stack), or what went wrong
+between the client and the DataNodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from skidway.audit.output import StoreFailed, StoreUnreachable
+from skidway.errors import SkidwayError
+
+
+class _Reason(NamedTuple):
+    """Why an operation failed. away: whether a server did not answer, or refuses for now."""
+
+    sentence: str
+    away: bool
+
+
+_REFUSAL: Final = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
+"""A refusal of the NameNode as the client quotes it: Java's exception class, message and stack."""
+
+_NOT_NOW: Final = ("SafeModeException", "StandbyException", "RetriableException")
+"""Java's exception classes for temporary refusals."""
+
+_NO_DATA_NODE: Final = "could only be written to"
+"""Part of the NameNode's message if it finds no DataNode for a new block."""
+
+_SAID: Final = {
+    "All DataNodes failed": _Reason("no DataNode that has it answers", True),
+    "BlocksNotFound": _Reason("no DataNode that has it answers", True),
+    "All nodes failed for write": _Reason("no DataNode is left that could write it", True),
+    "Failed to complete file in time": _Reason("no DataNode confirmed its bytes in time", True),
+    "DataTransferError": _Reason("a DataNode did not do its part", True),
+    "ChecksumError": _Reason("the bytes that the DataNodes have are damaged", False),
+}
+"""What the client's text contains (the first that it contains counts), and the reason."""
+
+_NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
+"""Words of other texts about a server that does not answer."""
+
+
+@contextmanager
+def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
+    """Turns the client's errors into an error of ours with one sentence. The client raises OSError
+    and other errors, each for many causes.
+
+    unclear: the error to raise if the operation may have been carried out in spite of the client's
+    error. It is not raised if permission was refused.
+    """
+    try:
+        yield
+    except (StoreFailed, StoreUnreachable):
+        raise
+    except PermissionError as error:
+        raise StoreFailed(f"cannot {verb} {path}: {_reason(error).sentence}") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = _reason(error)
+        sentence = f"cannot {verb} {path}: {reason.sentence}"
+        if unclear is not None:
+            raise unclear(sentence) from error
+        raise (StoreUnreachable if reason.away else StoreFailed)(sentence) from error
+
+
+def _reason(error: Exception) -> _Reason:
+    text = str(error)
+    refusal = _REFUSAL.search(text)
+    if refusal is not None:
+        message = refusal[2].partition(r"\n")[0]
+        away = refusal[1] in _NOT_NOW or _NO_DATA_NODE in message
+        return _Reason(f"the NameNode refuses it: {message}", away)
+    for said, reason in _SAID.items():
+        if said in text:
+            return reason
+    first = (text.strip().splitlines() or [type(error).__name__])[0]
+    if type(error) is OSError or isinstance(error, (ConnectionError, TimeoutError)):
+        # The client raises other subclasses of OSError for files and permissions.
+        return _Reason(f"the NameNode or a DataNode does not answer: {first}", True)
+    return _Reason(first, any(word in text.lower() for word in _NETWORK))

@@ -1,0 +1,134 @@
+"""Writes one file to HDFS: in large pieces, synced on its DataNodes before it is closed.
+
+For ten minutes the NameNode takes a DataNode that has died for a living one, and chooses it for new
+blocks. The client (hdfs-native) asks for no other one: if the first DataNode of a block is dead, it
+raises an error at once, and if a later one is dead, its hsync never returns. So the writer waits
+for an hsync only for a while, and then begins the file again, with other DataNodes. It can do so as
+long as it has all bytes of the file; of a larger file it begins only the first piece again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from hdfs_native import FileWriter
+
+from skidway.audit.output import StoreUnreachable
+from skidway.audit.output.hdfs_failures import failures
+
+WRITE_BYTES: Final = 4 << 20
+"""A writer collects this many bytes for each write to the client. If it did not collect them, each
+Parquet page would be a call to Rust."""
+
+BEGINNINGS_MAX: Final = 10
+BEGINNING_S: Final = 120.0
+"""How often a writer begins a file, and for how long it does so."""
+
+SYNC_S: Final = 3.0
+"""How long the writer waits for the first hsync of a small file; each further attempt may take
+twice as long. A small file takes 50 ms if nothing is wrong."""
+
+LARGE_SYNC_S: Final = 60.0
+"""How long the writer waits for the hsync of a file that it cannot begin again."""
+
+
+class HdfsWriter:
+    """A new HDFS file.
+
+    create: makes the file, and overwrites what there is.
+    """
+
+    def __init__(self, path: str, create: Callable[[], FileWriter]) -> None:
+        self._path, self._create = path, create
+        self._file = self._created()
+        self._pending = bytearray()
+        self._written = False
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        """See StoreWriter."""
+        self._pending += data
+        if len(self._pending) >= WRITE_BYTES:
+            self._flush()
+        return len(data)
+
+    def close(self) -> None:
+        """See StoreWriter."""
+        if self._written or not self._pending:
+            self._flush()
+            self._end(LARGE_SYNC_S)
+            return
+        data = bytes(self._pending)
+
+        def write_whole(attempt: int) -> None:
+            self._append(data)
+            self._end(SYNC_S * 2**attempt)
+
+        self._repeat(write_whole)
+
+    def abandon(self) -> None:
+        """See StoreWriter. Leaves the file open; the NameNode ends the file's lease
+        after a while."""
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        data = bytes(self._pending)
+        if self._written:
+            self._append(data)
+        else:
+            self._repeat(lambda _attempt: self._append(data))
+        self._pending.clear()
+        self._written = True
+
+    def _repeat(self, work: Callable[[int], None]) -> None:
+        """Does the work, which writes the file from its beginning. As long as a DataNode does not
+        answer, makes the file again and repeats the work."""
+        until = time.monotonic() + BEGINNING_S
+        for attempt in range(BEGINNINGS_MAX):
+            if attempt:
+                self._file = self._created()
+            try:
+                work(attempt)
+            except StoreUnreachable:
+                if attempt + 1 == BEGINNINGS_MAX or time.monotonic() > until:
+                    raise
+            else:
+                return
+
+    def _created(self) -> FileWriter:
+        with failures("write", self._path):
+            return self._create()
+
+    def _append(self, data: bytes) -> None:
+        with failures("write", self._path):
+            self._file.write(data)
+
+    def _end(self, within_s: float) -> None:
+        """Syncs the file, if it has bytes, and closes it."""
+        with failures("write", self._path):
+            if self._pending or self._written:
+                _do(self._file.hsync, within_s)
+            self._file.close()
+
+
+def _do(call: Callable[[], object], within_s: float) -> None:
+    """Makes a call of the client in a thread. Raises TimeoutError if the call takes too long; the
+    thread then waits on, as long as the client does, and keeps no program from ending."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - the caller raises it
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="hsync", daemon=True)
+    thread.start()
+    thread.join(within_s)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer to hsync within {within_s:.0f} s")
+    if errors:
+        raise errors[0]

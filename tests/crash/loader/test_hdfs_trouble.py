@@ -1,0 +1,271 @@
+"""Loads into a real HDFS that is in trouble: safe mode, quotas, dead DataNodes.
+
+Every run ends with one sentence and the right exit status. After the trouble, each line is one row,
+the audit counts each row once, and nothing is left in staging.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from skidway.loader.store import open_store
+from support.hdfs import Hdfs
+from support.processes import eventually, free_port
+from support.promises import promise
+from tests.crash.loader.conftest import (
+    BehindProxy,
+    Loading,
+    SharedSpark,
+    counted,
+    fill,
+    hdfs_identities,
+    lines,
+    loading_of,
+)
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+UNREACHABLE = 3
+HOURS = 10
+SLICE = 1000
+"""How many offsets a task reads at most (`Loading.arguments`)."""
+
+
+@pytest.fixture(scope="module")
+def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """An HDFS with three DataNodes, which keeps each block on two of them."""
+    folder = tmp_path_factory.mktemp("three-nodes")
+    with Hdfs(folder, data_nodes=3, settings={"dfs.replication": "2"}).running() as made:
+        yield made
+
+
+class Troubled:
+    """A load into HDFS, and the trouble that begins while its tasks read."""
+
+    def __init__(self, behind_proxy: BehindProxy, loading: Loading, hdfs: Hdfs) -> None:
+        self._behind_proxy, self.hdfs = behind_proxy, hdfs
+        self.loading = loading
+        loading.output = f"{hdfs.url}/{loading.topic}"
+        self.folder = urlsplit(loading.output).path
+        self.count = 0
+
+    def fill(self) -> None:
+        """Sends 2000 more lines of each file, which two tasks read."""
+        fill(self.loading, self.count, 2 * SLICE)
+        self.count += 2 * SLICE
+
+    def run_while(self, trouble: Callable[[], object]) -> subprocess.CompletedProcess[str]:
+        """Runs a load. As soon as a task reads the newest lines, makes trouble, and then lets the
+        task go on."""
+        held = self._behind_proxy.held(self.loading.topic, first=self.count - SLICE)
+
+        def act() -> None:
+            try:
+                held.wait_for_hit()
+                trouble()
+            finally:
+                held.release()
+
+        with ThreadPoolExecutor(1) as thread:
+            acting = thread.submit(act)
+            done = self.loading.run()
+        acting.result()
+        return done
+
+    def rows(self) -> list[tuple[int, int]]:
+        return hdfs_identities(self.loading)
+
+    def manifests(self) -> list[str]:
+        found = open_store(self.loading.output).names(f"_skidway/{self.loading.topic}")
+        return [name for name in found if name.endswith(".json")]
+
+    def staged(self) -> list[str]:
+        state = f"_skidway/{self.loading.topic}"
+        return open_store(self.loading.output).names(f"{state}/staging")
+
+    def check(self, expected: list[tuple[int, int]] | None = None) -> None:
+        """After the trouble: the next run loads every line, and the one after it tidies up."""
+        self.loading.loaded()
+        assert self.loading.loaded()["rows"] == 0
+        expected = expected or lines(self.count)
+        assert self.rows() == expected
+        assert counted(self.loading) == len(expected)
+        assert self.staged() == []
+
+
+@pytest.fixture
+def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path) -> Loading:
+    return loading_of(behind_proxy.cluster, spark, tmp_path)
+
+
+@pytest.fixture
+def troubled(behind_proxy: BehindProxy, loading: Loading, hdfs: Hdfs) -> Troubled:
+    return Troubled(behind_proxy, loading, hdfs)
+
+
+def check_sentence(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
+    """Asserts that a run ended with this status and one sentence, which has these words."""
+    assert done.returncode == status, done.stderr
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("skidway")]
+    for word in words:
+        assert word in sentence
+    assert "Traceback" not in done.stderr
+    assert "org.apache.hadoop" not in done.stderr
+
+
+@promise("5 real loader")
+def test_safe_mode_before_a_run(troubled: Troubled) -> None:
+    """If HDFS is in safe mode, a run loads nothing and ends as for a server that is away."""
+    troubled.fill()
+    with troubled.hdfs.safe_mode():
+        check_sentence(troubled.loading.run(), UNREACHABLE, "safe mode")
+    troubled.loading.loaded()
+    troubled.fill()
+    with troubled.hdfs.safe_mode():
+        check_sentence(troubled.loading.run(), UNREACHABLE, "safe mode")
+    troubled.check()
+
+
+@promise("5 real loader")
+def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
+    """If HDFS enters safe mode while tasks read, nothing of the load is committed."""
+    troubled.fill()
+    with contextlib.ExitStack() as safe:
+        done = troubled.run_while(lambda: safe.enter_context(troubled.hdfs.safe_mode()))
+        check_sentence(done, UNREACHABLE, "safe mode")
+        assert troubled.rows() == []
+    troubled.check()
+
+
+@promise("5 real loader")
+def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
+    """If the folder may not grow any more, the run says which quota is exceeded and where, and
+    commits nothing."""
+    troubled.fill()
+    done = troubled.run_while(lambda: troubled.hdfs.admin("-setSpaceQuota", "1m", troubled.folder))
+    check_sentence(done, 1, "quota", troubled.folder)
+    assert troubled.rows() == []
+    troubled.hdfs.admin("-clrSpaceQuota", troubled.folder)
+    troubled.check()
+
+
+@promise("5 real loader", "5 manifest")
+def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
+    """A quota of names stops the run at any step: while it writes, and also after the commit, when
+    the rows of nine hours need directories. No line is lost or doubled, whatever the step."""
+    loading = troubled.loading
+    fill(loading, 0, 10)
+    loading.loaded()
+    for hour in range(1, HOURS):
+        loading.cluster.send(loading.topic, 0, 3600 * hour, 1)
+    expected = sorted([*lines(10), *((1, 3600 * hour) for hour in range(1, HOURS))])
+    failed_at = []
+    for more in range(4, 60, 5):
+        names = names_below(troubled.hdfs, troubled.folder)
+        troubled.hdfs.admin("-setQuota", str(names + more), troubled.folder)
+        done = loading.run()
+        rows = troubled.rows()
+        assert len(rows) == len(set(rows))
+        assert set(rows) <= set(expected)
+        if done.returncode == 0:
+            break
+        check_sentence(done, 1, "quota", troubled.folder)
+        failed_at.append(len(troubled.manifests()))
+    assert sorted(set(failed_at)) == [1, 2], "a run fails before its commit, and another after it"
+    troubled.hdfs.admin("-clrQuota", troubled.folder)
+    troubled.check(expected)
+
+
+def names_below(hdfs: Hdfs, folder: str) -> int:
+    """How many names count for the folder's quota."""
+    found = open_store(f"{hdfs.url}{folder}")._client.get_content_summary(folder)  # type: ignore[attr-defined]
+    return int(found.file_count + found.directory_count)
+
+
+@promise("5 real loader")
+def test_the_only_data_node_dies_in_the_middle(troubled: Troubled) -> None:
+    """If the DataNode dies that has the only replicas, the run ends as for a server that is away,
+    and so does the next one, which cannot even read the manifest. When the DataNode is back, the
+    loader loads on."""
+    troubled.fill()
+    troubled.loading.loaded()
+    troubled.fill()
+    node = troubled.hdfs.data_node
+    try:
+        done = troubled.run_while(node.kill)
+        check_sentence(done, UNREACHABLE, "DataNode")
+        check_sentence(troubled.loading.run(), UNREACHABLE, "DataNode")
+    finally:
+        node.start()
+    eventually(lambda: readable(troubled))
+    troubled.check()
+
+
+def readable(troubled: Troubled) -> bool:
+    """Whether the rows of the output can be read."""
+    try:
+        troubled.rows()
+    except Exception:
+        return False
+    return True
+
+
+@promise("5 real loader")
+def test_one_of_three_data_nodes_dies_in_the_middle(
+    behind_proxy: BehindProxy, loading: Loading, three_nodes: Hdfs
+) -> None:
+    """If one of three DataNodes dies while tasks read, the load goes on with the other two."""
+    troubled = Troubled(behind_proxy, loading, three_nodes)
+    troubled.fill()
+    troubled.loading.loaded()
+    troubled.fill()
+    done = troubled.run_while(three_nodes.data_node.kill)
+    assert done.returncode == 0, done.stderr
+    assert troubled.rows() == lines(troubled.count)
+    troubled.fill()
+    troubled.check()
+
+
+@promise("5 real loader")
+def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
+    """A loader that goes on reports the trouble on /health, and loads by itself when the trouble is
+    over: after safe mode, and after the death of the only DataNode."""
+    port = free_port()
+    troubled.fill()
+    program = troubled.loading.start_resident(f"metrics.listener=127.0.0.1:{port}")
+    health = f"http://127.0.0.1:{port}/health"
+    program.wait_until(lambda: readable(troubled) and troubled.rows() == lines(2000))
+    with troubled.hdfs.safe_mode():
+        troubled.fill()
+        program.wait_until(lambda: "safe mode" in problem(health))
+    program.wait_until(lambda: troubled.rows() == lines(4000))
+    troubled.hdfs.data_node.kill()
+    try:
+        troubled.fill()
+        program.wait_until(lambda: "DataNode" in problem(health))
+    finally:
+        troubled.hdfs.data_node.start()
+    program.wait_until(lambda: readable(troubled) and troubled.rows() == lines(6000))
+    program.wait_until(lambda: not problem(health))
+    assert program.stop() == 0, program.output()
+    troubled.check()
+
+
+def problem(health: str) -> str:
+    """The problem of the last run, as /health tells it."""
+    try:
+        with urllib.request.urlopen(health, timeout=30) as answer:
+            said = answer.read()
+    except urllib.error.HTTPError as error:
+        said = error.read()
+    return str(json.loads(said).get("problem") or "")

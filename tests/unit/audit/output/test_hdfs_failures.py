@@ -1,0 +1,104 @@
+"""What the HDFS client says, as one sentence and an exit status. The texts are those of hdfs-native
+0.14 and Hadoop 3.4."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.audit.output import StoreFailed, StoreUnreachable
+from skidway.audit.output.hdfs_failures import failures
+from skidway.errors import SkidwayError
+from support.promises import promise
+
+PATH = "hdfs://nn:8020/logs/file"
+STACK = r"\n\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.a(FSNamesystem.java:1)"
+SAFE_MODE = (
+    'RPCError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "Cannot create file/x. '
+    rf'Name node is in safe mode.\nIt was turned on manually. {STACK}")'
+)
+SPACE = (
+    'RPCError("org.apache.hadoop.hdfs.protocol.DSQuotaExceededException", "The DiskSpace quota of '
+    f'/logs is exceeded: quota = 1048576 B = 1 MB but diskspace consumed = 2 MB{STACK}")'
+)
+NO_DATA_NODE = (
+    'RPCError("java.io.IOException", "File /logs/file could only be written to 0 of the 1 '
+    "minReplication nodes. There are 0 datanode(s) running and 0 node(s) are excluded in this "
+    f'operation.{STACK}")'
+)
+NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }]'
+
+
+@promise("5 real loader")
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (
+            RuntimeError(SAFE_MODE), StoreUnreachable,
+            "the NameNode refuses it: Cannot create file/x. Name node is in safe mode.",
+        ),
+        (
+            RuntimeError(SPACE), StoreFailed,
+            "the NameNode refuses it: The DiskSpace quota of /logs is exceeded: quota = 1048576 B "
+            "= 1 MB but diskspace consumed = 2 MB",
+        ),
+        (
+            RuntimeError(NO_DATA_NODE), StoreUnreachable,
+            "the NameNode refuses it: File /logs/file could only be written to 0 of the 1 "
+            "minReplication nodes. There are 0 datanode(s) running and 0 node(s) are excluded in "
+            "this operation.",
+        ),
+        (
+            RuntimeError(f'DataTransferError("All DataNodes failed: {NODES}")'), StoreUnreachable,
+            "no DataNode that has it answers",
+        ),
+        (
+            RuntimeError('DataTransferError("All nodes failed for write")'), StoreUnreachable,
+            "no DataNode is left that could write it",
+        ),
+        (
+            RuntimeError('OperationFailed("Failed to complete file in time")'), StoreUnreachable,
+            "no DataNode confirmed its bytes in time",
+        ),
+        (
+            RuntimeError("ChecksumError"), StoreFailed,
+            "the bytes that the DataNodes have are damaged",
+        ),
+        (
+            OSError("early eof"),
+            StoreUnreachable,
+            "the NameNode or a DataNode does not answer: early eof",
+        ),
+        (
+            OSError("No route to host (os error 113)"),
+            StoreUnreachable,
+            "the NameNode or a DataNode does not answer: No route to host (os error 113)",
+        ),
+        (IsADirectoryError("/logs/file"), StoreFailed, "/logs/file"),
+        (ValueError(""), StoreFailed, "ValueError"),
+        (PermissionError("no"), StoreFailed, "no"),
+    ],
+)  # fmt: skip
+def test_each_failure_is_one_sentence(
+    error: Exception, kind: type[SkidwayError], sentence: str
+) -> None:
+    """What the NameNode or the DataNodes cannot do for now ends as for a server that is away; what
+    a person must change ends as a failure. Either is one sentence, without Java's stack."""
+    with pytest.raises(SkidwayError) as caught, failures("write", PATH):
+        raise error
+    assert type(caught.value) is kind
+    assert str(caught.value) == f"cannot write {PATH}: {sentence}"
+
+
+class Unclear(SkidwayError):
+    """The outcome of a change is unknown."""
+
+
+def test_an_outcome_may_be_unclear() -> None:
+    """A change may have been made in spite of an error, except if permission was refused. An error
+    that already is a sentence stays as it is."""
+    with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
+        raise OSError("early eof")
+    with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):
+        raise PermissionError("not yours")
+    with pytest.raises(StoreFailed, match=r"^said$"), failures("rename", PATH, Unclear):
+        raise StoreFailed("said")

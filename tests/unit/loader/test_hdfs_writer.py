@@ -1,0 +1,115 @@
+"""Writing a file to an HDFS whose DataNodes do not all answer. The HDFS client is a fake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+from typing import Any
+
+import pytest
+
+from skidway.audit.output import StoreFailed, StoreUnreachable
+from skidway.loader.store import hdfs_writer
+from skidway.loader.store.hdfs_writer import BEGINNINGS_MAX, WRITE_BYTES, HdfsWriter
+from support.promises import promise
+
+REFUSED = OSError("Connection refused (os error 111)")
+QUOTA = RuntimeError('RPCError("a.DSQuotaExceededException", "The DiskSpace quota is exceeded")')
+
+
+class File:
+    """A file of the client, whose writes fail with the next errors, as long as there are any."""
+
+    def __init__(self, errors: Iterator[Exception | None]) -> None:
+        self._errors = errors
+        self.content, self.closed = b"", False
+
+    def write(self, data: bytes) -> int:
+        error = next(self._errors, None)
+        if error is not None:
+            raise error
+        self.content += data
+        return len(data)
+
+    def hsync(self) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Made:
+    """The files that a writer has made; the last one is what lies in HDFS."""
+
+    def __init__(self, *errors: Exception | None) -> None:
+        self._errors = iter(errors)
+        self.files: list[File] = []
+
+    def __call__(self) -> Any:
+        self.files.append(File(self._errors))
+        return self.files[-1]
+
+
+@promise("5 real loader")
+def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
+    """The NameNode may choose a dead DataNode for a new file. The writer then begins the file
+    again, so that the file has all bytes, once."""
+    made = Made(REFUSED, REFUSED)
+    writer = HdfsWriter("hdfs://nn/f", made)
+    writer.write(b"one")
+    writer.write(b"two")
+    writer.close()
+    assert [each.content for each in made.files] == [b"", b"", b"onetwo"]
+    assert made.files[-1].closed
+
+
+def test_a_file_that_never_begins_is_given_up() -> None:
+    """If no DataNode answers, the writer gives up after some attempts. It does not begin again if
+    the NameNode refuses the bytes, or if some bytes are already written."""
+    made = Made(*[REFUSED] * 100)
+    writer = HdfsWriter("hdfs://nn/f", made)
+    writer.write(b"one")
+    with pytest.raises(StoreUnreachable, match="Connection refused"):
+        writer.close()
+    assert len(made.files) == BEGINNINGS_MAX
+    made = Made(QUOTA)
+    writer = HdfsWriter("hdfs://nn/f", made)
+    writer.write(b"one")
+    with pytest.raises(StoreFailed, match="quota"):
+        writer.close()
+    assert len(made.files) == 1
+    made = Made(None, REFUSED)
+    writer = HdfsWriter("hdfs://nn/f", made)
+    writer.write(bytes(WRITE_BYTES))
+    writer.write(b"more")
+    with pytest.raises(StoreUnreachable):
+        writer.close()
+    assert len(made.files) == 1
+
+
+class Stuck(File):
+    """A file whose hsync does not return as long as the test runs."""
+
+    ended = Event()
+
+    def hsync(self) -> None:
+        self.ended.wait(30)
+
+
+@promise("5 real loader")
+def test_a_file_begins_again_where_its_sync_does_not_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a DataNode behind the first one is dead, the client's hsync never returns. The writer
+    begins a small file again, and gives a large one up."""
+    monkeypatch.setattr(hdfs_writer, "SYNC_S", 0.01)
+    monkeypatch.setattr(hdfs_writer, "LARGE_SYNC_S", 0.01)
+    files = [Stuck(iter(())), Stuck(iter(())), File(iter(()))]
+    writer = HdfsWriter("hdfs://nn/f", iter(files).__next__)  # type: ignore[arg-type]
+    writer.write(b"one")
+    writer.close()
+    assert (files[-1].content, [each.closed for each in files]) == (b"one", [False, False, True])
+    writer = HdfsWriter("hdfs://nn/f", iter(files).__next__)  # type: ignore[arg-type]
+    writer.write(bytes(WRITE_BYTES))
+    with pytest.raises(StoreUnreachable, match="no answer to hsync"):
+        writer.close()
+    Stuck.ended.set()
