@@ -146,5 +146,5 @@ def test_spark_that_has_no_room_yet_can_be_interrupted(
 
     monkeypatch.setattr(spark, "warm", warm)
     with SparkRunner(settings(), waits.is_set) as made, pytest.raises(Interrupted):
-        made.run_work([lambda _attempt: []], told)
+        made.run_work([lambda _attempt: []], told, 1)
     assert spark.stopped == 1
