@@ -175,3 +175,30 @@ def test_a_name_is_new_to_a_topic_once() -> None:
     feed.take(announce(2, "/b"), Place("log", 4))
     assert set(feed.new_locations(SOURCE, {"log": 4})) == {(7, 2)}
     assert set(feed.new_locations(SOURCE, {"other log": 9})) == {(7, 1), (7, 2)}
+
+
+@promise("5 closed files")
+def test_what_is_read_is_what_all_messages_say() -> None:
+    """The feed decodes only a part of the messages that it reads, and passes over none that says
+    something about files or about outputs."""
+    agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
+    messages = [
+        announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),
+        seal(5, 20), delta(Tier.HDFS, 6), delta(Tier.BROKER, 7), Heartbeat(agent, 5, 0),
+        Seal(Sender(Tier.HDFS, "offline", "/out/logs", "h", 3), 8, 0, ()), announce(2, "/b"),
+    ]  # fmt: skip
+    cluster, clock = MemoryCluster(), ManualClock()
+    cluster.create(TOPIC)
+    log = cluster.log(TopicPartition(TOPIC, 0))
+    values = pa.array([*map(encode, messages), b"hello, audit"], pa.binary())
+    log.append(columns.encode(values, np.zeros(len(values), np.int64)))
+    read, taken = Feed(), Feed()
+    with patch("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(cluster)):
+        read_on(MemoryClient(cluster, clock), [TOPIC], read, clock)
+    (name,) = read.positions
+    for offset, message in enumerate(messages):
+        taken.take(message, Place(name, offset))
+    assert read.unread
+    assert (read.locations, read.places) == (taken.locations, taken.places)
+    assert (read.endings, read.numbers) == (taken.endings, taken.numbers)
+    assert read.newest("/out/logs") == (3, 8)
