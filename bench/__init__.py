@@ -33,6 +33,8 @@ The modules; after the colon stands the peer of the benchmark, or each of its pe
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
+    year          `resident` and `year`: load after load of a simulated fleet, for a long time; no
+                  peer (year_load: the loads; year_fleet: the hosts)
     paper/        the experiment of the Kafka paper again: Apache Kafka 4.1, RabbitMQ,
                   ActiveMQ; only when named (`make bench-paper`), because it installs the last two
 

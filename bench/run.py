@@ -29,6 +29,7 @@ from bench import (
     produce,
     shapes,
     tools,
+    year,
 )
 from bench.machine import describe
 from bench.measure import Result, save
@@ -56,6 +57,8 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "loader": loader.run,
     "mirror": mirror.run,
     "partitions": partitions.run,
+    "resident": year.resident,
+    "year": year.year,
 }
 WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}
 BY_DEFAULT = (*ON_BROKERS, *ALONE)
