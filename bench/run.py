@@ -30,6 +30,7 @@ from bench import (
     shapes,
     small,
     tools,
+    year,
 )
 from bench.machine import describe
 from bench.measure import Result, save
@@ -58,6 +59,8 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "mirror": mirror.run,
     "partitions": partitions.run,
     "small": small.run,
+    "resident": year.resident,
+    "year": year.year,
 }
 WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}
 BY_DEFAULT = (*ON_BROKERS, *ALONE)

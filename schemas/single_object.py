@@ -101,6 +101,10 @@ class Messages:
         written = self._by_header.get(data[:HEADER_BYTES])
         return None if written is None else written.name
 
+    def with_header(self, header: bytes) -> MessageSchema | None:
+        """The schema of the messages with this header; None if it is not known."""
+        return self._by_header.get(header)
+
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
         """See the module's `decode`."""
         data = bytes(data)

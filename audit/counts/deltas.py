@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from skidway.audit.counts.counts import BucketKey, Counts
 from skidway.audit.topic.messages import Count, Delta, Gap, Loss, Range, Seal, SealedTopic, Sender
@@ -107,17 +108,25 @@ def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
 
 
 def _bytes_at_most(part: _Part) -> int:
+    if isinstance(part, Count):  # there are thousands of them; all other fields are numbers
+        return _COUNT_BYTES + _source_bytes(part.source)
     return sum(_field_bytes_at_most(getattr(part, field.name)) for field in fields(part))
 
 
 def _field_bytes_at_most(value: object) -> int:
     if isinstance(value, Source):
-        return sum(
-            _LONG_BYTES + 4 * len(text)
-            for text in (value.cluster, value.cluster_id, value.topic, value.topic_id)
-        )
+        return _source_bytes(value)
     if isinstance(value, str):
         return _LONG_BYTES + 4 * len(value)
     if isinstance(value, tuple):  # a tuple holds the (partition, offset) pairs of a seal
         return 2 * _LONG_BYTES * (len(value) + 1)
     return _LONG_BYTES + 1
+
+
+@lru_cache(maxsize=64)
+def _source_bytes(source: Source) -> int:
+    texts = (source.cluster, source.cluster_id, source.topic, source.topic_id)
+    return sum(map(_field_bytes_at_most, texts))
+
+
+_COUNT_BYTES = (len(fields(Count)) - 1) * _field_bytes_at_most(0)

@@ -3,6 +3,7 @@
 decisions       decisions of people about verdicts: acceptances, and retired places
 recount_result  results of recounts
 messages        all messages (also deltas, seals, heartbeats, announcements), from and to Avro
+head            the first fields of a tier's message, read without decoding the rest
 topic           creates the topic, and reads values from it
 publisher       publishes messages from a durable outbox, in order; reads back the newest message
 """

@@ -30,7 +30,8 @@ from uuid import UUID
 
 from skidway import log
 from skidway.audit.counts.marks import FileKey
-from skidway.audit.topic import topic
+from skidway.audit.topic import head, topic
+from skidway.audit.topic.head import head_of, sort_of
 from skidway.audit.topic.messages import (
     TOPIC,
     Announcement,
@@ -66,8 +67,8 @@ class Feed:
     """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
     offset to read. since: the positions at which reading began (0 where there is none). begins: the
     first offset of the unbroken range of read messages that ends at the position. unread: whether a
-    message could not be decoded. places: where the first announcement of a file was read. A feed
-    may serve run after run."""
+    message could not be read that may be an output's. places: where the first announcement of a
+    file was read. A feed may serve run after run."""
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     places: dict[FileKey, Place] = field(default_factory=dict)
@@ -167,9 +168,12 @@ class Feed:
             known.setdefault(key, (message.host, message.path))
             self.places.setdefault(key, place)
         elif isinstance(message, Delta | Seal) and message.sender.tier is Tier.HDFS:
-            numbers = self.numbers.setdefault(message.sender.producer, {})
-            epoch = message.sender.epoch
-            numbers[epoch] = max(message.number, numbers.get(epoch, 0))
+            self.take_number(message.sender.producer, message.sender.epoch, message.number)
+
+    def take_number(self, producer: str, epoch: int, number: int) -> None:
+        """Notes the number of an output's message."""
+        numbers = self.numbers.setdefault(producer, {})
+        numbers[epoch] = max(number, numbers.get(epoch, 0))
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
@@ -207,8 +211,14 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
 
 
 def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
+    """Decodes only what the feed needs: most messages are agents' deltas."""
     try:
-        feed.take(decode(value), place)
+        match sort_of(value):
+            case None | (head.SEAL, Tier.AGENT):
+                feed.take(decode(value), place)
+            case (head.DELTA | head.SEAL, Tier.HDFS):
+                own = head_of(value)
+                feed.take_number(own.producer, own.epoch, own.number)
     except MessageRefused as error:
         feed.unread = True
         _log.warning(

@@ -206,6 +206,8 @@ class TopicRun:
                 raise StateRefused(self._older_copy(copy))
         feed, newest = self._parts.feed, self.newest
         known = feed.number(newest.producer, newest.epoch)
+        if known >= delta.last_number(newest):
+            return
         missing = [each for each in delta.messages(newest) if each.number > known]
         publish(self._parts.client, missing, self._parts.clock)
         for message in missing:

@@ -58,6 +58,9 @@
 - `seconds`: how long the load took, without the start of Spark and the commit; null if the load was
   made by an early build.
 
+In the file, each field is on a line of its own, however long. With 5,000 agents and loads each
+minute, a manifest has 10,000 counts.
+
 The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
 `format`.
 """
@@ -66,7 +69,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -206,9 +209,11 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """The manifest as JSON; the same manifest always gives the same bytes."""
-        content = {"format": FORMAT, **asdict(self)}
-        content["schema_ids"] = {str(key): value for key, value in self.schema_ids.items()}
-        return json.dumps(content, indent=1).encode() + b"\n"
+        content = {"format": FORMAT, **_fields(self)}
+        lines = (
+            f' "{name}": {json.dumps(each, default=_fields)}' for name, each in content.items()
+        )
+        return "{{\n{}\n}}\n".format(",\n".join(lines)).encode()
 
     @staticmethod
     def from_json(data: bytes, where: str) -> Manifest:
@@ -221,6 +226,11 @@ class Manifest:
             return _manifest(content)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StateRefused(f"the manifest {where} is damaged: {error}") from error
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name. `asdict` would copy the counts of all agents, too."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:

@@ -1068,6 +1068,20 @@ MUTANTS = (
             "tests/unit/loader/audit_topic/test_feed.py::test_rejected_lines_are_of_the_files_of_their_topic",
         ),
     ),
+    Mutant(
+        "seals are passed over like agents' deltas",
+        "loader/audit_topic/feed.py",
+        "case None | (head.SEAL, Tier.AGENT):",
+        "case None:",
+        ("tests/unit/loader/audit_topic/test_feed.py::test_what_is_read_is_what_all_messages_say",),
+    ),
+    Mutant(
+        "the numbers of outputs are passed over",
+        "loader/audit_topic/feed.py",
+        "case (head.DELTA | head.SEAL, Tier.HDFS):",
+        "case (head.SEAL, Tier.HDFS):",
+        ("tests/unit/loader/runs/test_epochs.py::test_one_above_the_highest_that_was_heard",),
+    ),
     # One size of buckets.
     Mutant(
         "an output goes on in buckets of another size",

@@ -255,3 +255,30 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert audit.run({}) == {1, 2, 3, 4}, "a topic needs all of them"
     assert audit.fetched[-1] == 3, "and they are not read again"
     assert audit.run() == set()
+
+
+@promise("5 closed files")
+def test_what_is_read_is_what_all_messages_say() -> None:
+    """The feed decodes only a part of the messages that it reads, and passes over none that says
+    something about files or about outputs."""
+    agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
+    messages = [
+        announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),
+        seal(5, 20), delta(Tier.HDFS, 6), delta(Tier.BROKER, 7), Heartbeat(agent, 5, 0),
+        Seal(Sender(Tier.HDFS, "offline", "/out/logs", "h", 3), 8, 0, ()), announce(2, "/b"),
+    ]  # fmt: skip
+    cluster, clock = MemoryCluster(), ManualClock()
+    cluster.create(TOPIC)
+    log = cluster.log(TopicPartition(TOPIC, 0))
+    values = pa.array([*map(encode, messages), b"hello, audit"], pa.binary())
+    log.append(columns.encode(values, np.zeros(len(values), np.int64)))
+    read, taken = Feed(), Feed()
+    with patch("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(cluster)):
+        read_on(MemoryClient(cluster, clock), [TOPIC], read, clock)
+    (name,) = read.positions
+    for offset, message in enumerate(messages):
+        taken.take(message, Place(name, offset))
+    assert read.unread
+    assert (read.locations, read.places) == (taken.locations, taken.places)
+    assert (read.endings, read.numbers) == (taken.endings, taken.numbers)
+    assert read.newest("/out/logs") == (3, 8)

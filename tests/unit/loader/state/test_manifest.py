@@ -21,6 +21,15 @@ def test_a_manifest_comes_back_as_it_was_written() -> None:
     assert Manifest.from_json(data, "x").to_json() == data
 
 
+def test_each_field_has_a_line() -> None:
+    """An operator can read a manifest of a large fleet: each field has a line of its own, also the
+    one with the counts of all agents."""
+    lines = WHOLE.to_json().decode().splitlines()
+    assert (lines[0], lines[-1]) == ("{", "}")
+    names = [next(iter(json.loads("{" + line.rstrip(",") + "}"))) for line in lines[1:-1]]
+    assert names == list(json.loads(WHOLE.to_json()))
+
+
 def test_readers_find_plain_json() -> None:
     """The manifest is plain JSON, so that a recount finds each file's path, length, rows and
     checksum."""

@@ -1,0 +1,83 @@
+"""A loader that stays: does a load cost more after a long time than at first? There is no peer.
+
+Two benchmarks: `resident`, 5,000 hosts for 160 minutes, with a load each minute; and `year`, ten
+hosts for a year, with a load each hour. Each host has twenty log files a day, one after the other.
+The driver's part of each load is that of production; brokers and tasks are simulated (year_load,
+year_fleet), so the figures are those of the driver alone. Times are CPU times.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.measure import SidesRow, SidesTable
+from bench.scale import scaled
+
+STEPS = 4
+COLUMNS = tuple(f"{number}/{STEPS} of the time" for number in range(1, STEPS + 1))
+FIGURES = (
+    ("load", "a load", "ms"),
+    ("begin", "of this, before the first task", "ms"),
+    ("memory", "memory of the driver", "MB"),
+    ("manifest", "a manifest", "KB"),
+    ("manifests", "manifests", "files"),
+    ("checkpoints", "checkpoints", "files"),
+    ("tables", "files of tables", "files"),
+    ("rows", "files of rows", "files"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What is simulated. step: minutes between two loads. hours: how many hours have their small
+    files put together at once."""
+
+    title: str
+    hosts: int
+    step: int
+    loads: int
+    hours: int
+    partitions: int = 12
+
+
+def resident() -> SidesTable:
+    """Loads each minute."""
+    title = "resident: 5,000 hosts, 12 partitions, a load each minute for 160 minutes"
+    return measured(Simulated(title, scaled(5_000, 50), 1, scaled(160, 8), 1))
+
+
+def year() -> SidesTable:
+    """Loads each hour."""
+    title = "year: 10 hosts, 12 partitions, a load each hour for a year"
+    return measured(Simulated(title, 10, 60, scaled(8_760, 48), 24))
+
+
+def measured(simulated: Simulated) -> SidesTable:
+    """Makes the loads, and takes the figures at equal steps."""
+    table = SidesTable(simulated.title, COLUMNS)
+    steps = list(figures(simulated))
+    for key, what, unit in FIGURES:
+        sides = {name: (each[key],) for name, each in zip(COLUMNS, steps, strict=True)}
+        table.add(SidesRow(what, unit, sides))
+    return table
+
+
+def figures(each: Simulated) -> Iterator[dict[str, float]]:
+    """The figures at the end of each step. A process of its own makes the loads, so that its memory
+    is that of a driver."""
+    arguments = (each.hosts, each.partitions, each.step, each.loads, STEPS, each.hours)
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.year_load", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line.strip(), flush=True)
+            yield json.loads(line)
+    if process.returncode:
+        raise RuntimeError(f"the loads ended with {process.returncode}")

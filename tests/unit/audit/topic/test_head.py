@@ -1,0 +1,73 @@
+"""What can be known of a message without decoding it."""
+
+from __future__ import annotations
+
+from importlib import resources
+from itertools import product
+
+import pytest
+
+from skidway.audit.topic.head import DELTA, HEARTBEAT, SEAL, Head, head_of, sort_of
+from skidway.audit.topic.messages import (
+    Announcement,
+    Delta,
+    Heartbeat,
+    MessageRefused,
+    Seal,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.kafka.source import Source
+from skidway.schemas import single_object
+
+MADE = {
+    DELTA: lambda sender: Delta(sender, 70_000, 0),
+    SEAL: lambda sender: Seal(sender, 70_000, 0, ()),
+    HEARTBEAT: lambda sender: Heartbeat(sender, 70_000, 0),
+}
+VERSIONS = ["history/audit-1.avsc", "history/audit-2.avsc", "audit.avsc"]
+ANNOUNCED = encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, Source("main", "", "logs", "")))
+
+
+def value_of(kind: str, tier: Tier, version: str = "audit.avsc") -> bytes:
+    """A message, in the encoding of a version of the schema."""
+    sender = Sender(tier, "dc1", "/out/logs", "host", 3)
+    text = resources.files("skidway.schemas").joinpath(version).read_text("utf-8")
+    _, record = single_object.decode(encode(MADE[kind](sender)))
+    names = {
+        field["name"] for field in single_object.Messages([text]).schema("Audit").plain["fields"]
+    }
+    known = {name: value for name, value in record.items() if name in names}
+    return single_object.Messages([text]).encode("Audit", known)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_head_says_what_the_whole_message_says(version: str) -> None:
+    """Kind, tier, producer, epoch and number of a message are the same whether it is decoded or
+    not, in each version of the schema. So the loader passes over no message that it needs."""
+    for kind, tier in product(MADE, Tier):
+        value = value_of(kind, tier, version)
+        assert sort_of(value) == (kind, tier)
+        assert head_of(value) == Head("/out/logs", 3, 70_000)
+
+
+@pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
+def test_other_values_have_no_sort(value: bytes) -> None:
+    """A value that is no message of a tier is told apart, so that its reader decodes it, and finds
+    what it is."""
+    assert sort_of(value) is None
+
+
+def test_bytes_that_name_no_tier_have_no_sort() -> None:
+    """Anybody may write to the audit topic. A tier that does not exist is not taken for another."""
+    value = bytearray(value_of(DELTA, Tier.AGENT))
+    value[11] = 0x7F
+    assert sort_of(bytes(value)) is None
+
+
+@pytest.mark.parametrize("value", [b"hello, audit", ANNOUNCED, value_of(DELTA, Tier.HDFS)[:14]])
+def test_a_damaged_head_is_refused(value: bytes) -> None:
+    """A head that cannot be read is an error that readers handle, as for whole messages."""
+    with pytest.raises(MessageRefused):
+        head_of(value)
