@@ -23,7 +23,7 @@ from skidway.loader.runs.topic_run import TopicRun
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, Progress, SparkRunner
 from skidway.loader.state.manifest import Manifest
-from skidway.loader.store import open_store
+from skidway.loader.store import Store, open_store
 from skidway.schemas.client import RegistryClient
 
 
@@ -54,22 +54,28 @@ def load_on(
     with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
         begin, started_s = time.monotonic(), spark.started_s
         session = look(settings, client)
-        parts = Parts(
-            settings=session.settings,
-            client=client,
-            registry=RegistryClient(
-                settings.schema_registry_url, security=settings.registry_security
-            ),
-            store=store,
-            spark=spark,
-            clock=clock or SystemClock(),
-            feed=Feed(),
-            cluster_id=session.cluster_id,
-            audit_topics=session.audit_topics,
-            collector=Collector(settings.collector_url) if settings.collector_url else None,
-        )
+        parts = parts_of(session, client, store, spark, clock or SystemClock())
         outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
         return Report(outcomes, time.monotonic() - begin - (spark.started_s - started_s))
+
+
+def parts_of(
+    session: RunSession, client: Client, store: Store, spark: SparkRunner, clock: Clock
+) -> Parts:
+    """What all topics of a run share."""
+    settings = session.settings
+    return Parts(
+        settings=settings,
+        client=client,
+        registry=RegistryClient(settings.schema_registry_url, security=settings.registry_security),
+        store=store,
+        spark=spark,
+        clock=clock,
+        feed=Feed(),
+        cluster_id=session.cluster_id,
+        audit_topics=session.audit_topics,
+        collector=Collector(settings.collector_url) if settings.collector_url else None,
+    )
 
 
 def load_all(

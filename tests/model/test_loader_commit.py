@@ -22,7 +22,14 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.loader.state import commit, layout, operations, success_files
 from skidway.loader.state.live import LiveFile, live
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange, Replacement
+from skidway.loader.state.manifest import (
+    REJECTS,
+    ROWS,
+    DataFile,
+    Manifest,
+    PartitionRange,
+    Replacement,
+)
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 
@@ -31,6 +38,7 @@ HOUR = "1970-01-01T00"
 SUCCESS = layout.success(TOPIC, HOUR)
 ROWS_OF = f"{TOPIC}/part-"
 ROWS_OF_HOUR = f"{TOPIC}/{layout.hour_folder(0)}/part-"
+REJECTS_OF = f"{layout.state(TOPIC)}/rejects/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
 
 pytestmark = pytest.mark.model
@@ -44,17 +52,17 @@ class Put:
     files: tuple[tuple[str, bytes], ...]
 
 
-def session(uuid: str, offsets: int, prefix: str) -> Generator[Any, Any, None]:
+def session(uuid: str, offsets: int, prefix: str, second: str) -> Generator[Any, Any, None]:
     """One run of a loader, from its start to its end. Each offset that a load takes gives two rows,
     one in each of the two files that the load writes. Every load writes a new file of columns,
-    whose content is the load's number."""
+    whose content is the load's number. second: where the second file lies."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
     if offset >= end:
         return
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
-    yield from _load(prefix, newest, uuid, PartitionRange(0, offset, end), rows)
+    yield from _load((prefix, second), newest, uuid, PartitionRange(0, offset, end), rows)
 
 
 def rewriting(uuid: str, prefix: str) -> Generator[Any, Any, None]:
@@ -69,8 +77,24 @@ def rewriting(uuid: str, prefix: str) -> Generator[Any, Any, None]:
     rows, end = _rows_of(found), newest.partitions[0].end
     success = kept.get(HOUR)
     yield from _load(
-        prefix, newest, uuid, PartitionRange(0, end, end), [rows], tuple(found), success
+        (prefix,), newest, uuid, PartitionRange(0, end, end), [rows], tuple(found), success
     )
+
+
+def reloading(uuid: str, prefix: str) -> Generator[Any, Any, None]:
+    """One run that reads all records again. What was a row becomes a reject, and the other way
+    round."""
+    newest = yield from commit.begin(TOPIC, lambda _: True)
+    if newest is None:
+        return
+    found = yield from live(newest, (ROWS, REJECTS))
+    rows = [
+        _rows_of({path: each for path, each in found.items() if each.file.kind == kind})
+        for kind in (REJECTS, ROWS)
+    ]
+    end = newest.partitions[0].end
+    taken = PartitionRange(0, end, end)
+    yield from _load((prefix, REJECTS_OF), newest, uuid, taken, rows, tuple(found))
 
 
 def marking(uuid: str, prefix: str) -> Generator[Any, Any, None]:
@@ -83,7 +107,8 @@ def marking(uuid: str, prefix: str) -> Generator[Any, Any, None]:
     kept = yield from success_files.marked(TOPIC, [HOUR])
     success = None if kept else json.dumps(_rows_of(found)).encode()
     end = newest.partitions[0].end
-    yield from _load(prefix, newest, uuid, PartitionRange(0, end, end), [], (), success, bool(kept))
+    taken = PartitionRange(0, end, end)
+    yield from _load((prefix,), newest, uuid, taken, [], (), success, bool(kept))
 
 
 def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
@@ -91,7 +116,7 @@ def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
 
 
 def _load(
-    prefix: str,
+    prefixes: Sequence[str],
     newest: Manifest | None,
     uuid: str,
     taken: PartitionRange,
@@ -103,9 +128,10 @@ def _load(
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
-        path = f"{prefix}{number}-{index}-{json.dumps(content)}"
+        path = f"{prefixes[index]}{number}-{index}-{json.dumps(content)}"
+        kind = REJECTS if path.startswith(REJECTS_OF) else ROWS
         length = len(json.dumps(content))
-        files.append(DataFile(ROWS, path, f"{staging}/{index}", length, len(content), 0, 0))
+        files.append(DataFile(kind, path, f"{staging}/{index}", length, len(content), 0, 0))
     columns = Replacement(layout.columns(TOPIC), f"{staging}/columns")
     staged = ((file.staged, content_of(file).encode()) for file in files)
     mark = Replacement(SUCCESS, f"{staging}/success")
@@ -176,16 +202,20 @@ class Search:
         local: bool = False,
         rewrites: Collection[int] = (),
         marks: Collection[int] = (),
+        reloads: Collection[int] = (),
     ) -> None:
         """offsets: the number of offsets to load. sessions: the number of runs of all loaders
         together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
         hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        there are fewer states.
+        there are fewer states. reloads: which runs read all records again. If there are such runs,
+        each load writes one file of rows and one of rejects.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
         self._marks = {f"{number:032x}" for number in marks}
+        self._reloads = {f"{number:032x}" for number in reloads}
         self._prefix = ROWS_OF_HOUR if marks else ROWS_OF
+        self._second = REJECTS_OF if reloads else self._prefix
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
@@ -285,9 +315,11 @@ class Search:
         """The next operation of the loader; None at its end."""
         key = (loader.uuid, loader.history)
         if key not in self._pending:
-            steps = session(loader.uuid, self._offsets, self._prefix)
+            steps = session(loader.uuid, self._offsets, self._prefix, self._second)
             if loader.uuid in self._rewrites:
                 steps = rewriting(loader.uuid, self._prefix)
+            elif loader.uuid in self._reloads:
+                steps = reloading(loader.uuid, self._prefix)
             elif loader.uuid in self._marks:
                 steps = marking(loader.uuid, self._prefix)
             try:
@@ -316,12 +348,15 @@ def check(world: World) -> str:
         for path, data in sorted(files.items())
         if layout.manifest_number(path.removeprefix(f"{layout.state(TOPIC)}/")) is not None
     ]
-    visible = [
-        tuple(row)
-        for path, data in files.items()
-        if path.startswith((ROWS_OF, ROWS_OF_HOUR))
-        for row in json.loads(data)
-    ]
+    visible, rejects = (
+        [
+            tuple(row)
+            for path, data in files.items()
+            if path.startswith(prefixes)
+            for row in json.loads(data)
+        ]
+        for prefixes in ((ROWS_OF, ROWS_OF_HOUR), REJECTS_OF)
+    )
     numbers = (
         path.rpartition("/part-")[2].split("-")[0]
         for path in files
@@ -330,7 +365,7 @@ def check(world: World) -> str:
     newest = max(map(int, numbers), default=0)
     if int(files.get(layout.columns(TOPIC), b"0")) < newest:
         return "who lists directories sees rows whose columns are not there"
-    if len(visible) != len(set(visible)):
+    if any(len(each) != len(set(each)) for each in (visible, rejects)):
         return "who lists directories sees a row twice"
     if SUCCESS in files and sorted(json.loads(files[SUCCESS])) != sorted(map(list, visible)):
         return "an hour is marked as complete while other rows are visible than those it had"
@@ -361,8 +396,9 @@ def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
         return "a start leaves the columns of another load"
     visible = [
         tuple(row)
-        for entry in store.files(TOPIC)
-        if entry.path.startswith((ROWS_OF, ROWS_OF_HOUR))
+        for folder in (TOPIC, layout.state(TOPIC))
+        for entry in store.files(folder)
+        if entry.path.startswith((ROWS_OF, ROWS_OF_HOUR, REJECTS_OF))
         for row in json.loads(store.read(entry.path) or b"[]")
     ]
     return "" if sorted(visible) == sorted(rows) else "a start leaves committed rows out of place"
@@ -414,6 +450,15 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
 
+@promise("5 reload")
+@KINDS
+def test_records_are_reloaded_beside_a_load(local: bool) -> None:
+    """If one run reads all records again while another one loads, and one of the two is killed
+    anywhere, a reader of the manifests finds every record once at any time. A reader of the
+    directories never finds a row twice, and after the next start every record is in its place."""
+    assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000
+
+
 @promise("5 success file")
 @KINDS
 def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
@@ -429,6 +474,15 @@ def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
     """The same holds if one more run rewrites the files or takes the mark away."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
+
+
+@pytest.mark.slow
+def test_records_are_reloaded_twice() -> None:
+    """The same holds if two of three runs reload, if one reloads and one rewrites files, and if
+    answers are lost."""
+    assert Search(offsets=1, sessions=3, reloads=[2, 3]).run() > 1000
+    assert Search(offsets=1, sessions=3, reloads=[2], rewrites=[3]).run() > 1000
+    assert Search(offsets=2, sessions=3, unclear=1, reloads=[2]).run() > 1000
 
 
 @pytest.mark.slow
