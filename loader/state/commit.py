@@ -36,6 +36,8 @@ changes rows of the hour deletes it first. A loader that was stopped for long in
 `finish` may delete the file that a later load has put there; later runs notice that, and mark the
 hour again, if the hour is one of the last week. It cannot put an old file there, because the move
 has one source, which is gone then.
+
+`load reload` replaces files that are gone or damaged. So its `begin` does not stop at such a file.
 """
 
 from __future__ import annotations
