@@ -11,16 +11,27 @@ from unittest.mock import patch
 import pyarrow.parquet as pq
 import pytest
 
+from skidway.audit.counts.counts import Counts, Sums
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.verdict import BucketVerdict, Status
 from skidway.audit.recount import manifests as named
 from skidway.audit.recount import recount
-from skidway.audit.topic.messages import Announcement, Tier, encode
+from skidway.audit.topic.messages import (
+    Announcement,
+    Delta,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+    encode,
+)
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.reload import Wish
 from skidway.loader.runs.topic_run import RACES_MAX
 from skidway.loader.state import layout
-from support.fold import Fold
+from support.fold import Fold, judge
 from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Record, datum
 from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
 from support.promises import promise
@@ -169,6 +180,35 @@ def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
     loading.write(5)
     assert loading.run().rows == 5
     assert len(loading.rows()) == 68
+
+
+@promise("5 reload")
+def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) -> None:
+    """A bucket with rejects that agents, too, have counted is complete, with a warning. After a
+    reload that turns the rejects into rows it is complete without one."""
+    unannounced(loading)
+    before = verdicts(loading)
+    assert {each.status for each in before} == {Status.COMPLETE}
+    assert [each.rejects for each in before if each.warnings] == [1, 1, 1]
+    loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+    loading.reload(wish())
+    after = verdicts(loading)
+    assert [each.status for each in after] == [each.status for each in before]
+    assert not any(each.warnings or each.rejects for each in after)
+
+
+def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
+    """The verdicts if an agent has counted and sealed what the loads have counted."""
+    now_ms = START_MS + 5 * HOUR_MS
+    agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
+    sums = Counts()
+    for each in (count for delta in loading.deltas() for count in delta.counts):
+        key = (each.source, each.agent, each.bucket)
+        sums.put(key, Sums(each.count, each.bytes, each.checksum))
+    delta = Delta(agent, 1, now_ms, counts=sums.to_messages({}))
+    seal = Seal(agent, 2, now_ms, (SealedTopic(SOURCE, now_ms, 1),))
+    policy = Policy(tiers=(Tier.AGENT, Tier.HDFS))
+    return judge([*loading.said(), delta, seal], policy, now_ms)
 
 
 @promise("5 reload")
