@@ -55,8 +55,10 @@ def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
         manifest, hour = manifests[load], layout.hour_of(path)
         if manifest.removed:
             left += [each for each in manifest.removed if layout.hour_of(each) == hour]
-        elif partition is not None:
+        else:
             ends = {each.partition: each.end for each in manifest.partitions}
+            if partition is None or partition not in ends:
+                raise _unknown(topic, path)
             found.add(load, partition, ends[partition])
     return found
 
@@ -64,8 +66,10 @@ def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
 def _name(topic: str, path: str) -> tuple[int, int | None]:
     name = layout.file_of(path)
     if name is None:
-        raise ReloadRefused(
-            [layout.hour_of(path)],
-            f"{path}: the name of this file of {topic} does not say which load made it",
-        )
+        raise _unknown(topic, path)
     return name
+
+
+def _unknown(topic: str, path: str) -> ReloadRefused:
+    sentence = f"{path}: neither name nor manifests say which records this file of {topic} has"
+    return ReloadRefused([layout.hour_of(path)], sentence)

@@ -40,7 +40,14 @@ from skidway.loader.spark.runner import Progress
 from skidway.loader.state import commit, layout, operations, success_files
 from skidway.loader.state.live import LiveFile
 from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest, SchemaChoice
-from skidway.loader.state.tables import BucketKey, Changes, Tables, read_tables, stage
+from skidway.loader.state.tables import (
+    BucketKey,
+    Changes,
+    Tables,
+    read_locations,
+    read_tables,
+    stage,
+)
 from skidway.schemas.client import Registered
 
 
@@ -117,13 +124,12 @@ class TopicReload:
     ) -> tuple[Manifest, list[str]]:
         found, ranges = self.plan()
         store, old = self._parts.store, [each.file for each in self._files.values()]
-        tables = read_tables(store, self._newest)
         before = read_tables(store, found.before)
         locations = {
             **self._parts.feed.locations_of(self._topic.source),
             **before.locations,
-            **read_tables(store, found.last).locations,  # some may have ended since
-            **tables.locations,
+            **read_locations(store, found.last),  # some may have ended since
+            **read_locations(store, self._newest),
         }
         job = replace(
             job_of(self._parts, self._topic, self._load, schema, locations),
@@ -134,7 +140,7 @@ class TopicReload:
         read = self._read(job, ranges, before, progress)
         check_same(self._topic.name, contents(old), contents(read.files), may_reject=may_reject)
         change, notes = self._change_of_rejects(read)
-        return self._manifest(schema, read, change, tables), notes
+        return self._manifest(schema, read, change), notes
 
     def _read(
         self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
@@ -185,13 +191,11 @@ class TopicReload:
         change.subtract(before)
         return Counter({key: count for key, count in change.items() if count}), []
 
-    def _manifest(
-        self, schema: Registered, read: Read, change: Counter[BucketKey], tables: Tables
-    ) -> Manifest:
+    def _manifest(self, schema: Registered, read: Read, change: Counter[BucketKey]) -> Manifest:
         newest, load, store = self._newest, self._load, self._parts.store
         now = self._parts.clock.time_ms()
         choice = SchemaChoice(schema.subject, schema.version, schema.id)
-        files, side, audit = self._counted(change, tables, now)
+        files, side, audit = self._counted(change, now)
         same, changed = self._by_rows(read.files)
         kept = operations.run(success_files.marked(newest.topic, same), store)
         with_rows = {layout.hour_of(each.path) for each in read.files if each.kind == ROWS}
@@ -229,12 +233,13 @@ class TopicReload:
         return same, sorted({*self._hours} - {*same})
 
     def _counted(
-        self, change: Counter[BucketKey], tables: Tables, now_ms: int
+        self, change: Counter[BucketKey], now_ms: int
     ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
         """The tables' files, their names, and the manifest's field `audit`."""
         newest, source = self._newest, self._topic.source
         if not change:
             return [], dict(newest.side), newest.audit
+        tables = read_tables(self._parts.store, newest)
         counts = Counts(self._parts.settings.bucket_ms)
         for (agent, start), rejects in sorted(change.items()):
             counts.put((source, agent, start), Sums(rejects=rejects))

@@ -91,6 +91,12 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
     return tables
 
 
+def read_locations(store: Store, manifest: Manifest) -> dict[FileKey, Location]:
+    """Only the table `names`, which is a small part of all tables. Raises StateRefused."""
+    rows = _rows(store, manifest, NAMES)
+    return {(agent, file): (host, path) for agent, file, host, path in rows}
+
+
 def stage(
     store: Store,
     load: LoadId,

@@ -131,10 +131,14 @@ def kept_from(oldest: int) -> object:
     return committed
 
 
-def test_a_file_whose_name_says_nothing(store: MemoryStore) -> None:
-    """A file with a name that no load gives is refused."""
-    with pytest.raises(ReloadRefused, match="does not say which load made it"):
-        begun(store, f"{TOPIC}/{layout.hour_folder(HOUR)}/copy.parquet")
+@pytest.mark.parametrize(
+    "path", [f"{TOPIC}/{layout.hour_folder(HOUR)}/copy.parquet", merged(5), part(5, 7, 0)]
+)
+def test_a_file_of_which_nobody_knows_the_records(store: MemoryStore, path: str) -> None:
+    """A file with a name that no load gives is refused, and so is a file that cannot be of the load
+    in its name."""
+    with pytest.raises(ReloadRefused, match="neither name nor manifests say"):
+        begun(store, path)
 
 
 BELOW = BatchMark(8, 9, 1, 0)
