@@ -121,6 +121,7 @@ class Reload:
         self._run = TopicRun(parts, self._topic, offsets, progress, time.sleep)
         self._parts, self._wish, self._progress = parts, wish, progress
         self._done = set[str]()
+        self._alone = set[str]()  # hours that cannot be reloaded in one load with others
         self.result = Reloaded(wish.topic)
 
     def run(self) -> Reloaded:
@@ -168,7 +169,9 @@ class Reload:
             for path, each in found.items()
             if self._wish.covers(path) and layout.hour_of(path) not in self._done
         }
-        self._group = first_group(left, self._parts.settings.max_offsets_per_load)
+        alone = {path: each for path, each in left.items() if layout.hour_of(path) in self._alone}
+        records_max = 1 if alone else self._parts.settings.max_offsets_per_load
+        self._group = first_group(alone or left, records_max)
         self._others = {
             each.schema_id
             for path, each in found.items()
@@ -190,6 +193,9 @@ class Reload:
             self._begin()
             return 1
         except ReloadRefused as refused:
+            if len(refused.sentences) == 1 and len(refused.hours) > 1:
+                self._alone |= refused.hours  # perhaps the reason concerns only some of them
+                return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}
         self._done |= hours

@@ -296,6 +296,20 @@ def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
     assert loading.reload(wish(1)).problems == []
 
 
+@promise("5 reload")
+def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: MemoryLoading) -> None:
+    """If the log lacks offsets of some hours, the other hours are reloaded, and each hour that is
+    not is named."""
+    loading.write(20, time_ms=START_MS + 2 * HOUR_MS)
+    loading.run()
+    loading.cluster.log(DATA).expire(20)
+    loading.store.delete(paths(loading, 2)[0])
+    done = loading.reload(wish(0, 3))
+    assert len(done.problems) == 1
+    assert done.hours == {layout.hour_text(FIRST + 1), layout.hour_text(FIRST + 2)}
+    assert (lines(loading), faults(loading)) == (all_lines(80), [])
+
+
 def test_gaps_that_the_loads_passed_over_are_no_obstacle() -> None:
     """A reload passes over the offsets that were gone when the hour was loaded first."""
     loading = MemoryLoading()
