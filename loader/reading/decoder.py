@@ -81,6 +81,10 @@ class Decoder:
         self._writers: dict[int, _Writer] = {}
         self.schema: pa.Schema = column_schema(Codec(reader).arrow_schema)
 
+    def forget_unknown(self) -> None:
+        """Asks the registry again for schemas that it did not have; they may be registered now."""
+        self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
+
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """Decodes values. Raises RegistryUnreachable if the registry does not answer."""
         if len(values) == 0:

@@ -87,4 +87,5 @@ def _decoder(job: Job) -> Decoder:
             _decoders.clear()
         registry = RegistryClient(job.registry_url, security=job.registry_security)
         _decoders[key] = Decoder(registry, job.reader)
+    _decoders[key].forget_unknown()
     return _decoders[key]
