@@ -24,6 +24,7 @@ In reading order; each package comes after the packages that it imports:
     settings       what an operator sets
     slices         the work of tasks that load
     rewriting      the work of tasks that put files together, or give them newer columns
+    reloading      which offsets a reload reads again, with which marks, and the proof
     complete_hours asks the audit's collector which hours are complete
     audit_topic    the audit messages that the loader publishes, and those that it reads
     spark          one session per run, one task per slice or group of files

@@ -1,4 +1,4 @@
-"""`skidway load run|plan|compact|status|history|validate`."""
+"""`skidway load run|plan|compact|reload|status|history|validate`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from skidway import log, service
-from skidway.cli.moments import parse_duration, parse_moment
+from skidway.cli.moments import parse_duration, parse_moment, parse_since
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, print_rows
 from skidway.clock import SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
 from skidway.loader.settings import LoaderSettings
+from skidway.loader.state import layout
 from skidway.service import Shutdown
 from skidway.settings import peek
 from skidway.telemetry import Health, TelemetryServer
@@ -32,9 +33,16 @@ PROGRAM = "loader"
 RUN = "load every topic up to its watermark now, and end"
 PLAN = "show what `run` would load; changes nothing"
 COMPACT = "put the small files of each hour together; readers of manifests switch at once"
+RELOAD = "read the records of some hours again from the brokers, and replace their files"
 STATUS = "show what is loaded, by topic and partition, and which runs work on the output"
 HISTORY = "show what each of the newest loads committed"
 VALIDATE = "check the configuration"
+
+RELOAD_DONE = (
+    "topic", "loads", "hours", "files_before", "files_after", "records", "rejects_before",
+    "rejects_after",
+)  # fmt: skip
+RELOAD_DRY = ("topic", "hours", "files_before", "records", "rejects_before", "offsets")
 
 _log = log.get(__name__)
 
@@ -47,6 +55,7 @@ def register(subparsers: Any) -> None:
         ("run", RUN, _run),
         ("plan", PLAN, _plan),
         ("compact", COMPACT, _compact),
+        ("reload", RELOAD, _reload),
         ("status", STATUS, _status),
         ("history", HISTORY, _history),
         ("validate", VALIDATE, _validate),
@@ -66,6 +75,19 @@ def register(subparsers: Any) -> None:
         if verb == "history":
             each.add_argument(
                 "--last", type=int, default=20, metavar="N", help="loads of a topic (default: 20)"
+            )
+        if verb == "reload":
+            each.add_argument("topic", metavar="TOPIC", help="as the brokers name it")
+            for option, text in (("--from", "first hour"), ("--to", "hour after the last one")):
+                each.add_argument(
+                    option, metavar="TIME", required=True, dest=option[2:] + "_hour",
+                    help=f"{text}, such as 2026-01-31T10 (UTC)",
+                )  # fmt: skip
+            each.add_argument(
+                "--more-rejects", action="store_true", help="also if rows become rejects"
+            )
+            each.add_argument(
+                "--dry-run", action="store_true", help="show what would be read and replaced"
             )
         if verb == "compact":
             each.add_argument("--since", metavar="TIME", help="hours from 2026-01-31T10:00:00Z, 7d")
@@ -171,6 +193,39 @@ def _compact(args: argparse.Namespace) -> int:
         for problem in each.problems:
             sys.stderr.write(f"skidway load: {problem}\n")
     return code
+
+
+def _reload(args: argparse.Namespace) -> int:
+    from skidway.loader.runs.reload import Wish, reload
+
+    settings, clock, interrupt = _settings(args), SystemClock(), _Interrupt()
+    first, end = _whole_hour(args.from_hour, "--from"), _whole_hour(args.to_hour, "--to")
+    if first >= end:
+        raise UsageError("--to is a later hour than --from; its own hour is not reloaded.")
+    wish = Wish(args.topic, first, end, args.more_rejects, args.dry_run)
+    with _progress_line(args) as shown:
+        result = reload(settings, wish, clock, interrupted=lambda: interrupt.requested, shown=shown)
+    document = result.document()
+    if args.json:
+        print_json(document)
+    else:
+        columns = RELOAD_DRY if args.dry_run else RELOAD_DONE
+        row = {**document, "loads": result.loads or None, "hours": len(result.hours)}
+        print_rows([row], columns, as_json=False)
+    for sentence in (*map(str, result.problems), *result.notes):
+        sys.stderr.write(f"skidway load: {sentence}\n")
+    return result.exit_code
+
+
+def _whole_hour(text: str, option: str) -> str:
+    """The hour that a time names, like `2026-01-31T07`. Raises UsageError if the time is not the
+    start of an hour in UTC: reloads replace whole hours."""
+    time_ms = parse_since(text, SystemClock().time_ms(), option)
+    if time_ms % layout.HOUR_MS:
+        raise UsageError(
+            f"{option} {text!r} is not the start of an hour in UTC; write 2026-01-31T10."
+        )
+    return _hour(time_ms)
 
 
 def _hour(time_ms: int) -> str:

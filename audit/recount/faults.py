@@ -129,9 +129,10 @@ def is_before(path: str, since_ms: int) -> bool:
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
     """What the manifest that names a file shows about the rows in the file: the agents with counts
     in the file's hour, and the offsets from the file's first offset to the end of the load. If the
-    file's name has no first offset, only the hour is known."""
+    file's name has no first offset, only the hour is known. A load that replaced files took no
+    offsets, and its counts are not those of its files."""
     place, file = by_name(path), _FILE.search(path)
-    if not place.hour or file is None:
+    if not place.hour or file is None or manifest.get("removed"):
         return place
     agents = _agents(manifest["audit"], _begin_ms(place.hour))
     first = int(file[2])

@@ -1,4 +1,4 @@
-"""One run of `skidway load run` or `load compact`, on Spark's driver.
+"""One run of `skidway load run`, `load compact` or `load reload`, on Spark's driver.
 
     run               every chosen topic up to the watermarks at the start of the run
     session           finds topics, sources and watermarks before anything is loaded
@@ -9,6 +9,8 @@
     topic_rewrite     one attempt at a load that rewrites files: run the groups, commit
     conversion        which files must be rewritten before the first row of a new schema
     compaction        `load compact`: puts the small files of each hour together
+    topic_reload      one attempt at a load that reads records again: plan, run, prove, commit
+    reload            `load reload`: replaces the files of some hours by what the log has
     hour_marking      marks the hours that are complete, and puts their small files together
     old_manifests     folds old manifests into a checkpoint
     columns_file      stages the file with the columns of the rows

@@ -9,7 +9,7 @@ from typing import Final
 from skidway import log
 from skidway.cli.output import Progress
 from skidway.clock import Clock
-from skidway.loader.runs.run_progress import LOAD, Figures
+from skidway.loader.runs.run_progress import LOAD, RELOAD, Figures
 
 LOG_EVERY_S: Final = 10.0
 EVENT: Final = "load_progress"
@@ -65,7 +65,8 @@ class ProgressLine:
 def words(figures: Figures) -> str:
     """The figures in words, without the counts that a bar shows."""
     if figures.step != LOAD:
-        return f"groups of files ({figures.step}), {_left(figures.seconds_left)}"
+        unit = "slices" if figures.step == RELOAD else "groups of files"
+        return f"{unit} ({figures.step}), {_left(figures.seconds_left)}"
     rate = figures.records_per_second
     shown = "unknown rate" if rate is None else f"{rate:,}/s"
     slices = f"{figures.slices:,} of {figures.slices_total:,} slices"

@@ -27,7 +27,7 @@ from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import open_store
+from skidway.loader.store import Store, open_store
 from skidway.schemas.client import RegistryClient
 
 
@@ -64,23 +64,34 @@ def load_on(
     ):
         time_taken = WorkingTime(clock, spark)
         session = look(settings, client)
-        parts = Parts(
-            settings=session.settings,
-            client=client,
-            registry=RegistryClient(
-                settings.schema_registry_url, security=settings.registry_security
-            ),
-            store=store,
-            spark=spark,
-            clock=clock,
-            feed=feed or Feed(),
-            cluster_id=session.cluster_id,
-            audit_topics=session.audit_topics,
-            collector=Collector(settings.collector_url) if settings.collector_url else None,
-        )
+        parts = parts_of(session, client, store, spark, clock, feed)
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
         return Report(outcomes, time_taken.seconds())
+
+
+def parts_of(
+    session: RunSession,
+    client: Client,
+    store: Store,
+    spark: SparkRunner,
+    clock: Clock,
+    feed: Feed | None = None,
+) -> Parts:
+    """What all topics of a run share."""
+    settings = session.settings
+    return Parts(
+        settings=settings,
+        client=client,
+        registry=RegistryClient(settings.schema_registry_url, security=settings.registry_security),
+        store=store,
+        spark=spark,
+        clock=clock,
+        feed=feed or Feed(),
+        cluster_id=session.cluster_id,
+        audit_topics=session.audit_topics,
+        collector=Collector(settings.collector_url) if settings.collector_url else None,
+    )
 
 
 def load_all(

@@ -27,6 +27,7 @@ LOAD: Final = "load"
 REWRITE: Final = "rewrite"
 MARK: Final = "mark"
 COMPACT: Final = "compact"
+RELOAD: Final = "reload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,14 @@ class Figures:
     """How far a run has come.
 
     step: `load`; or `rewrite` (older files get the columns of a new schema), `mark` (complete hours
-        are marked, and their files put together), `compact`. load: the number of the load, in the
-        step `load`.
+        are marked, and their files put together), `compact`, `reload`. load: the number of the
+        load, in the step `load`.
     records: how many records of the topic this run has taken, out of `records_total`, which the
         topic had at the start of the run. Records of slices that ended count before the load is
         committed. Other steps than `load` take no records: None.
     records_per_second, seconds_left: None as long as no rate is known.
-    slices: tasks that ended, out of `slices_total` of this load. In other steps than `load`, a task
-        rewrites a group of files.
+    slices: tasks that ended, out of `slices_total` of this load. In other steps than `load` and
+        `reload`, a task rewrites a group of files.
     loads, rows: what the run has committed so far, of all topics.
     """
 
@@ -104,7 +105,8 @@ class RunProgress:
         return show
 
     def groups(self, topic: str, step: str) -> Progress:
-        """Begins a step whose tasks rewrite groups of files."""
+        """Begins a step that takes no records: its tasks rewrite groups of files, or read slices
+        again."""
 
         def show(done: int, of: int) -> None:
             _, left_s = self._measure((topic, step), done, of)

@@ -7,9 +7,10 @@ first, the attempt is thrown away, and the next attempt begins after the other l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from skidway.audit.counts.marks import FileKey
 from skidway.loader.planning import plan
 from skidway.loader.planning.batch_below import compared
 from skidway.loader.planning.plan import Planned
@@ -23,8 +24,9 @@ from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.slices.job import Job
 from skidway.loader.slices.join import PartitionResult, run_all
 from skidway.loader.spark.runner import Progress
+from skidway.loader.state.layout import LoadId
 from skidway.loader.state.manifest import Manifest
-from skidway.loader.state.tables import Tables, read_tables
+from skidway.loader.state.tables import Location, read_tables
 from skidway.loader.state.waiting import WaitingNotes
 from skidway.schemas.client import Registered
 
@@ -74,7 +76,11 @@ class TopicLoad:
         schema = self.schema()
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         tables = read_tables(self._parts.store, self._newest)
-        job = self._job(schema, tables)
+        locations = {
+            **self._parts.feed.locations_of(self._topic.source), **tables.locations,
+        }  # fmt: skip
+        job = job_of(self._parts, self._topic, self._load, schema, locations)
+        job = replace(job, gaps=self._plan.gaps)
         pieces = plan.cut(planned, self._parts.settings.slice_records)
         results = run_all(
             pieces, tables.marks, lambda work: self._parts.spark.run(job, work, progress)
@@ -86,23 +92,31 @@ class TopicLoad:
         manifest = draft.finished(ranges, results, tables, schema)
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), results
 
-    def _job(self, schema: Registered, tables: Tables) -> Job:
-        settings, topic = self._parts.settings, self._topic
-        notes = WaitingNotes(self._parts.store, topic.name)
-        return Job(
-            topic=topic.name,
-            source=topic.source,
-            load=self._load.number,
-            uuid=self._load.uuid,
-            output=self._parts.store.url,
-            bootstrap_servers=settings.bootstrap_servers,
-            registry_url=settings.schema_registry_url,
-            registry_security=settings.registry_security,
-            reader=schema.schema,
-            bucket_ms=settings.bucket_ms,
-            compression=settings.compression,
-            locations={**self._parts.feed.locations_of(topic.source), **tables.locations},
-            unannounced=notes.over(self._parts.clock.time_ms(), settings.announce_wait_ms),
-            patient=settings.announce_wait_ms > 0,
-            gaps=self._plan.gaps,
-        )
+
+def job_of(
+    parts: Parts,
+    topic: SourceTopic,
+    load: LoadId,
+    schema: Registered,
+    locations: Mapping[FileKey, Location],
+) -> Job:
+    """What the tasks of a load have in common. The caller adds the named gaps."""
+    settings = parts.settings
+    notes = WaitingNotes(parts.store, topic.name)
+    return Job(
+        topic=topic.name,
+        source=topic.source,
+        load=load.number,
+        uuid=load.uuid,
+        output=parts.store.url,
+        bootstrap_servers=settings.bootstrap_servers,
+        registry_url=settings.schema_registry_url,
+        registry_security=settings.registry_security,
+        reader=schema.schema,
+        bucket_ms=settings.bucket_ms,
+        compression=settings.compression,
+        locations=locations,
+        unannounced=notes.over(parts.clock.time_ms(), settings.announce_wait_ms),
+        patient=settings.announce_wait_ms > 0,
+        gaps={},
+    )

@@ -111,7 +111,7 @@ class TopicRun:
             )
 
     def _attempt(self) -> _After:
-        self._publish()
+        self.publish()
         attempt = TopicLoad(self._parts, self._topic, self.newest)
         whole = attempt.plan()
         refused = [SkidwayError(each.refused) for each in whole if each.refused]
@@ -124,12 +124,12 @@ class TopicRun:
             raise LostRace(_never_won(self._topic))
         planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
         try:
-            if self._convert(attempt.schema()):
+            if self.convert(attempt.schema()):
                 return _After.ON
             manifest, results = attempt.run(planned, self._shown(whole, planned))
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
-            self._tried.clear()  # the winner may have added files of another schema
+            self.forget_conversion()  # the winner may have added files of another schema
             self._races += 1
             self.begin()
             self._topic = _not_behind(self._topic, self.newest)
@@ -137,11 +137,11 @@ class TopicRun:
         note(self.outcome, manifest, results)
         if manifest is None:
             return _After.WAIT
-        self._committed(manifest)
+        self.committed(manifest)
         # Each load moves at least one partition on, so the run reaches the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
-    def _convert(self, schema: Registered) -> bool:
+    def convert(self, schema: Registered) -> bool:
         """Rewrites the files whose columns are not alike those of the schema, once in a run.
         Returns whether it committed a load. Files that cannot be rewritten are problems of this
         run; the rows of the new schema are loaded all the same."""
@@ -168,7 +168,7 @@ class TopicRun:
             files=len(manifest.files),
         )
         self.outcome.loads.append(manifest.number)
-        self._committed(manifest)
+        self.committed(manifest)
         return True
 
     def _shown(self, whole: Sequence[Planned], planned: Sequence[Planned]) -> Progress:
@@ -177,10 +177,15 @@ class TopicRun:
         slices = plan.cut(planned, self._parts.settings.slice_records)
         return self._progress.load(self._topic.name, load, whole, slices)
 
-    def _committed(self, manifest: Manifest) -> None:
+    def forget_conversion(self) -> None:
+        """Lets the next `convert` look at all files again."""
+        self._tried.clear()
+
+    def committed(self, manifest: Manifest) -> None:
+        """Takes over a committed load, publishes what it counted, and folds old manifests."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
-        self._publish()
+        self.publish()
         _log.info(
             "load_committed",
             topic=self._topic.name,
@@ -191,7 +196,7 @@ class TopicRun:
         self._offsets.tell(self._topic, manifest)
         old_manifests.fold(self._parts.store, manifest, self._parts.settings.manifests_keep)
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
         """Publishes those messages of the newest load that are missing in the audit topic.
 
         Raises StateRefused if the audit topic has messages of this output that are newer than the

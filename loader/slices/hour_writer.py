@@ -57,7 +57,7 @@ class HourWriter:
         if not len(records):
             return
         batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        for hour, part in _by_hour(batch, _hours(records.timestamps)):
+        for hour, part in _by_hour(batch, hours_of(records.timestamps)):
             self._hours.setdefault(hour, []).append(part)
         self._bytes += batch.nbytes
         if self._bytes >= FLUSH_BYTES:
@@ -92,7 +92,7 @@ def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 
-def _hours(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def hours_of(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Hours since 1970; 0 for times that have no directory. Only rejects have such times."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 

@@ -26,6 +26,8 @@ class Job:
     patient: whether a slice ends before a record whose file is not announced yet. If it is false,
         the record is rejected.
     gaps: for each partition, the missing offsets that somebody named as gaps.
+    hours: the hours, since 1970, whose records are written and counted; None for all hours. The
+        records of other hours only advance the marks.
     """
 
     topic: str
@@ -43,6 +45,7 @@ class Job:
     unannounced: frozenset[FileKey]
     patient: bool
     gaps: Mapping[int, tuple[Gap, ...]]
+    hours: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ why the range ended early. The records before that end are loaded; all others wa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -33,7 +34,7 @@ from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import OWN, REJECTED, Records, file_schema, own_columns
 from skidway.loader.reading.decoder import Decoder
 from skidway.loader.slices.chunk import Chunk, gather, unpacked_bytes
-from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour
+from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour, hours_of
 from skidway.loader.slices.job import Job, SliceResult, Stop
 from skidway.loader.slices.locations import Located, locate
 from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
@@ -165,6 +166,7 @@ class SliceLoad:
             walked = self._walk(chunk.records)
             located = located.slice(end)
         self._note_marks(walked)
+        walked = self._chosen(chunk.records, walked)
         rejected = self._write(chunk, walked, located)
         self._result.repeats += int(walked.repeat.sum())
         self._counts.add(
@@ -175,6 +177,18 @@ class SliceLoad:
     def _walk(self, records: Records) -> Walked:
         origins = records.origins
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
+
+    def _chosen(self, records: Records, walked: Walked) -> Walked:
+        """Leaves out the records of hours that are not asked for, after they advanced the marks."""
+        if self._job.hours is None:
+            return walked
+        chosen = np.isin(hours_of(records.timestamps), list(self._job.hours))
+        return replace(
+            walked,
+            keep=walked.keep & chosen,
+            repeat=walked.repeat & chosen,
+            straddle=walked.straddle & chosen,
+        )
 
     def _locate(self, records: Records) -> Located:
         job = self._job

@@ -40,12 +40,14 @@ changes rows of the hour deletes it first. A loader that was stopped for long in
 `finish` may delete the file that a later load has put there; later runs notice that, and mark the
 hour again, if the hour is one of the last week. It cannot put an old file there, because the move
 has one source, which is gone then.
+
+`load reload` replaces files that are gone or damaged. So its `begin` does not stop at such a file.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -82,6 +84,14 @@ class Move:
     length: int
 
 
+GivenUp = Callable[[str], bool]
+"""Says for the path of a committed file whether the file may be gone or damaged."""
+
+
+def _nothing(_path: str) -> bool:
+    return False
+
+
 class Settle(Enum):
     """What to do after looking at source and target of a move."""
 
@@ -92,9 +102,10 @@ class Settle(Enum):
     STOP = auto()
 
 
-def begin(topic: str) -> Steps[Manifest | None]:
+def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load.
+    before the first load. given_up: the committed files that may be gone or damaged, because the
+    load that begins is to replace them (`load reload`).
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.
@@ -114,10 +125,10 @@ def begin(topic: str) -> Steps[Manifest | None]:
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:
-            yield from finish(manifest)
+            yield from finish(manifest, given_up)
         if load < newest.number or manifest.uuid != uuid:
             yield Delete(f"{layout.stagings(topic)}/{name}")
-    yield from finish(newest)
+    yield from finish(newest, given_up)
     yield Delete(newest.staging)
     return newest
 
@@ -171,7 +182,7 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
     return (yield from chain.oldest_kept(manifest.topic)) > manifest.number
 
 
-def finish(manifest: Manifest) -> Steps[None]:
+def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     """Finishes every move of a committed load. Any loader may do this, at any time.
 
     The file with the columns comes before the rows, so that no reader of the directory meets a
@@ -183,7 +194,9 @@ def finish(manifest: Manifest) -> Steps[None]:
         yield Replace(manifest.columns.staged, manifest.columns.path)
     removed, waiting = _by_folder(manifest.removed), moves(manifest)
     changed = {os.path.dirname(path): path for path in (yield from _unmarked(manifest))}
-    for folder in sorted({*removed, *changed}):
+    targets = {os.path.dirname(move.target) for move in waiting}
+    # first those that get no file: after the last move, no removed file may be left anywhere
+    for folder in sorted({*removed, *changed}, key=lambda each: (each in targets, each)):
         if folder in changed:
             yield Delete(changed[folder])
         for path in removed.get(folder, ()):
@@ -191,10 +204,10 @@ def finish(manifest: Manifest) -> Steps[None]:
         yield Sync((folder,))  # after a power failure, no deleted file may lie beside new ones
         for move in waiting:
             if os.path.dirname(move.target) == folder:
-                yield from _finish_move(manifest, move)
+                yield from _finish_move(manifest, move, given_up)
     for move in waiting:
         if os.path.dirname(move.target) not in {*removed, *changed}:
-            yield from _finish_move(manifest, move)
+            yield from _finish_move(manifest, move, given_up)
     for each in manifest.success:
         yield Replace(each.staged, each.path)
 
@@ -251,7 +264,7 @@ def _create(manifest: Manifest) -> Steps[bool]:
     )
 
 
-def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
+def _finish_move(manifest: Manifest, move: Move, given_up: GivenUp) -> Steps[None]:
     for _ in range(LOOKS_MAX):
         source: int | None = yield Length(move.source)
         target: int | None = yield Length(move.target)
@@ -264,6 +277,8 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
                     return
             case Settle.DELETE_SOURCE:
                 yield Delete(move.source)
+                return
+            case Settle.BOTH_GONE | Settle.STOP if source is None and given_up(move.target):
                 return
             case Settle.BOTH_GONE:
                 if (yield from _is_removed(manifest, move.target)):

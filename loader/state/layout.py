@@ -35,6 +35,7 @@ _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _CHECKPOINT = re.compile(r"^(\d{20})-(\d{20})\.jsonl$")
 _TABLE = re.compile(r"^(?:.*-)?(\d{20})\.parquet$")
 _SPAN = re.compile(r"/(-?\d+)-(-?\d+)-(\d+)-(\d+)-\d{20}\.parquet$")
+_FILE = re.compile(r"/(?:(?:part|reject)-(\d+)-(\d+)-\d+|rows-(\d+)-\d+)\.parquet$")
 _STAGING = re.compile(r"^(\d+)-([0-9a-f]{32})$")
 
 
@@ -143,6 +144,15 @@ def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) ->
 def rewritten(folder: str, load: int, number: int) -> str:
     """Path of a file that replaces others; `folder` is the directory of its hour."""
     return f"{folder}/rows-{load}-{number}.parquet"
+
+
+def file_of(path: str) -> tuple[int, int | None] | None:
+    """The load and the partition in the name of a file of rows or rejects; None for other names.
+    The partition is None if the file replaces others, whose records may be of several."""
+    found = _FILE.search(path)
+    if found is None:
+        return None
+    return (int(found[1]), int(found[2])) if found[1] else (int(found[3]), None)
 
 
 def columns(topic: str) -> str:

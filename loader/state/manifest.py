@@ -38,8 +38,8 @@
 - `schema` is the schema of the rows that this load adds; a file that follows another schema has its
   `schema_id`. `schemas` are those that the files of the output follow after this load.
 - `removed` names files of earlier loads. The files of this load have the same records, and replace
-  the removed files (loader/rewriting). The output consists of the files that a manifest adds and no
-  later manifest removes (loader/state/live.py).
+  the removed files (loader/rewriting, loader/reloading). Such a load takes no offsets. The output
+  consists of the files that a manifest adds and no later manifest removes (loader/state/live.py).
 - `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
   output has the same file already.
 - `success` names the files that mark hours as complete (loader/complete_hours). `reopened` names
@@ -200,12 +200,12 @@ class Manifest:
         return f"{datetime.fromtimestamp(self.created / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def rows(self) -> int:
-        """Rows that this load added. A load that rewrites files adds none."""
+        """Rows that this load added. A load that replaces files adds none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
-        """Records that this load wrote into files of rejects."""
-        return sum(file.rows for file in self.files if file.kind == REJECTS)
+        """Records that this load added to the rejects. A load that replaces files adds none."""
+        return 0 if self.removed else sum(file.rows for file in self.files if file.kind == REJECTS)
 
     def to_json(self) -> bytes:
         """The manifest as JSON; the same manifest always gives the same bytes."""

@@ -32,7 +32,14 @@ from skidway.loader.state import (
 )
 from skidway.loader.state.live import live
 from skidway.loader.state.live_file import LiveFile
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest, PartitionRange, Replacement
+from skidway.loader.state.manifest import (
+    REJECTS,
+    ROWS,
+    DataFile,
+    Manifest,
+    PartitionRange,
+    Replacement,
+)
 from support.memory_store import MemoryStore, Snapshot
 from support.promises import promise
 
@@ -42,6 +49,7 @@ SUCCESS = layout.success(TOPIC, HOUR)
 CHECKPOINTS = layout.checkpoints(TOPIC)
 ROWS_OF = f"{TOPIC}/part-"
 ROWS_OF_HOUR = f"{TOPIC}/{layout.hour_folder(0)}/part-"
+REJECTS_OF = f"{layout.state(TOPIC)}/rejects/part-"
 SOURCE = Source("c", "id", TOPIC, "topic")
 
 pytestmark = pytest.mark.model
@@ -55,49 +63,72 @@ class Put:
     files: tuple[tuple[str, bytes], ...]
 
 
-def session(uuid: str, offsets: int, prefix: str) -> Generator[Any, Any, Manifest | None]:
-    """One run of a loader, from its start to its end. Returns the manifest if the run commits one.
-    Each offset that a load takes gives two rows, one in each of the two files that the load writes.
-    Every load writes a new file of columns, whose content is the load's number."""
+Run = Generator[Any, Any, Manifest | None]
+"""One run of a loader, from its start to its end. Returns the manifest if the run commits one."""
+
+
+def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
+    """One run that loads. Each offset that a load takes gives two rows, one in each of the two
+    files that the load writes. Every load writes a new file of columns, whose content is the load's
+    number. prefixes: where the two files lie."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
     if offset >= end:
         return None
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
-    return (yield from _load(prefix, newest, uuid, PartitionRange(0, offset, end), rows))
+    return (yield from _load(prefixes, newest, uuid, PartitionRange(0, offset, end), rows))
 
 
-def rewriting(uuid: str, _offsets: int, prefix: str) -> Generator[Any, Any, None]:
+def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
     """One run that puts the rows of all files into a single file, unless there is only one."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
-        return
+        return None
     try:
         found = yield from live(newest)
     except chain.Folded:  # too late
-        return
+        return None
     if len(found) < 2:
-        return
+        return None
     kept = yield from success_files.marked(TOPIC, [HOUR])
     rows, end = _rows_of(found), newest.partitions[0].end
     success = kept.get(HOUR)
-    yield from _load(
-        prefix, newest, uuid, PartitionRange(0, end, end), [rows], tuple(found), success
-    )
+    taken = PartitionRange(0, end, end)
+    return (yield from _load(prefixes, newest, uuid, taken, [rows], tuple(found), success))
 
 
-def marking(uuid: str, prefix: str) -> Generator[Any, Any, None]:
+def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
+    """One run that reads all records again. What was a row becomes a reject, and the other way
+    round."""
+    newest = yield from commit.begin(TOPIC, lambda _: True)
+    if newest is None:
+        return None
+    try:
+        found = yield from live(newest, (ROWS, REJECTS))
+    except chain.Folded:  # too late
+        return None
+    rows = [
+        _rows_of({path: each for path, each in found.items() if each.file.kind == kind})
+        for kind in (REJECTS, ROWS)
+    ]
+    end = newest.partitions[0].end
+    taken = PartitionRange(0, end, end)
+    return (yield from _load(prefixes, newest, uuid, taken, rows, tuple(found)))
+
+
+def marking(uuid: str, prefixes: Sequence[str]) -> Run:
     """One run that marks the hour as complete; the file that marks it has the hour's rows. If the
     hour is marked already, takes the mark away."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
-        return
+        return None
     found = yield from live(newest)
     kept = yield from success_files.marked(TOPIC, [HOUR])
     success = None if kept else json.dumps(_rows_of(found)).encode()
     end = newest.partitions[0].end
-    yield from _load(prefix, newest, uuid, PartitionRange(0, end, end), [], (), success, bool(kept))
+    taken = PartitionRange(0, end, end)
+    return (yield from _load(prefixes, newest, uuid, taken, [], (), success, bool(kept)))
 
 
 def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
@@ -105,7 +136,7 @@ def _rows_of(found: Mapping[str, LiveFile]) -> list[tuple[int, ...]]:
 
 
 def _load(
-    prefix: str,
+    prefixes: Sequence[str],
     newest: Manifest | None,
     uuid: str,
     taken: PartitionRange,
@@ -118,9 +149,10 @@ def _load(
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
-        path = f"{prefix}{number}-{index}-{json.dumps(content)}"
+        path = f"{prefixes[index]}{number}-{index}-{json.dumps(content)}"
+        kind = REJECTS if path.startswith(REJECTS_OF) else ROWS
         length = len(json.dumps(content))
-        files.append(DataFile(ROWS, path, f"{staging}/{index}", length, len(content), 0, 0))
+        files.append(DataFile(kind, path, f"{staging}/{index}", length, len(content), 0, 0))
     columns = Replacement(layout.columns(TOPIC), f"{staging}/columns")
     staged = ((file.staged, content_of(file).encode()) for file in files)
     mark = Replacement(SUCCESS, f"{staging}/success")
@@ -190,16 +222,22 @@ class Search:
         local: bool = False,
         rewrites: Collection[int] = (),
         marks: Collection[int] = (),
+        reloads: Collection[int] = (),
     ) -> None:
         """offsets: the number of offsets to load. sessions: the number of runs of all loaders
         together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
         hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        there are fewer states. No run folds manifests here.
+        together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
+        hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
+        there are fewer states. reloads: which runs read all records again. If there are such runs,
+        each load writes one file of rows and one of rejects. No run folds manifests here.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
         self._marks = {f"{number:032x}" for number in marks}
-        self._prefix = ROWS_OF_HOUR if marks else ROWS_OF
+        self._reloads = {f"{number:032x}" for number in reloads}
+        rows = ROWS_OF_HOUR if marks else ROWS_OF
+        self._prefixes = (rows, REJECTS_OF if reloads else rows)
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
         self._pending: dict[tuple[str, int], Any] = {}
@@ -308,11 +346,13 @@ class Search:
         """The next operation of the loader; None at its end."""
         key = (loader.uuid, loader.history)
         if key not in self._pending:
-            steps = session(loader.uuid, self._offsets, self._prefix)
+            steps = session(loader.uuid, self._offsets, self._prefixes)
             if loader.uuid in self._rewrites:
-                steps = rewriting(loader.uuid, self._offsets, self._prefix)
+                steps = rewriting(loader.uuid, self._offsets, self._prefixes)
+            elif loader.uuid in self._reloads:
+                steps = reloading(loader.uuid, self._offsets, self._prefixes)
             elif loader.uuid in self._marks:
-                steps = marking(loader.uuid, self._prefix)
+                steps = marking(loader.uuid, self._prefixes)
             try:
                 operation = next(steps)
                 for answer in self._answers[loader.history]:
@@ -341,12 +381,15 @@ def check(world: World) -> str:
         if layout.manifest_number(path.removeprefix(f"{layout.state(TOPIC)}/")) is not None
         if (manifest := Manifest.from_json(data, path)).number >= oldest
     ]
-    visible = [
-        tuple(row)
-        for path, data in files.items()
-        if path.startswith((ROWS_OF, ROWS_OF_HOUR))
-        for row in json.loads(data)
-    ]
+    visible, rejects = (
+        [
+            tuple(row)
+            for path, data in files.items()
+            if path.startswith(prefixes)
+            for row in json.loads(data)
+        ]
+        for prefixes in ((ROWS_OF, ROWS_OF_HOUR), REJECTS_OF)
+    )
     numbers = (
         path.rpartition("/part-")[2].split("-")[0]
         for path in files
@@ -355,7 +398,7 @@ def check(world: World) -> str:
     newest = max(map(int, numbers), default=0)
     if int(files.get(layout.columns(TOPIC), b"0")) < newest:
         return "who lists directories sees rows whose columns are not there"
-    if len(visible) != len(set(visible)):
+    if any(len(each) != len(set(each)) for each in (visible, rejects)):
         return "who lists directories sees a row twice"
     if SUCCESS in files and sorted(json.loads(files[SUCCESS])) != sorted(map(list, visible)):
         return "an hour is marked as complete while other rows are visible than those it had"
@@ -415,8 +458,9 @@ def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
         return "a start leaves the columns of another load"
     visible = [
         tuple(row)
-        for entry in store.files(TOPIC)
-        if entry.path.startswith((ROWS_OF, ROWS_OF_HOUR))
+        for folder in (TOPIC, layout.state(TOPIC))
+        for entry in store.files(folder)
+        if entry.path.startswith((ROWS_OF, ROWS_OF_HOUR, REJECTS_OF))
         for row in json.loads(store.read(entry.path) or b"[]")
     ]
     return "" if sorted(visible) == sorted(rows) else "a start leaves committed rows out of place"
@@ -434,7 +478,7 @@ def _way(seen: dict[World, tuple[World, str] | None], world: World) -> list[str]
 class Stopped:
     """A loader that is stopped after a number of operations, and goes on later."""
 
-    def __init__(self, steps: Generator[Any, Any, None], store: MemoryStore) -> None:
+    def __init__(self, steps: Run, store: MemoryStore) -> None:
         self._steps, self._store = steps, store
         self._answer: Any = None
         self.ended = False
@@ -456,12 +500,14 @@ class Stopped:
         return self
 
 
-def folding_loads(*numbers: int) -> Generator[Any, Any, None]:
+def folding_loads(*numbers: int, prefixes: Sequence[str]) -> Run:
     """Runs that load, and fold old manifests as early as they can."""
+    mine = None
     for number in numbers:
-        mine = yield from session(f"{number:032x}", 9, ROWS_OF)
+        mine = yield from session(f"{number:032x}", 9, prefixes)
         if mine is not None:
             yield from folding.fold(mine, keep=1, every=1)
+    return mine
 
 
 def _manifest(store: MemoryStore, number: int) -> bytes | None:
@@ -513,22 +559,25 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
 
 @promise("5 checkpoint")
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-@pytest.mark.parametrize("late", [session, rewriting], ids=["load", "rewriting"])
-def test_manifests_are_folded_beside_a_late_loader(late: Any, killed: bool) -> None:
+@pytest.mark.parametrize(
+    ("late", "other"),
+    [(session, ROWS_OF), (rewriting, ROWS_OF), (reloading, REJECTS_OF)],
+    ids=["load", "rewriting", "reload"],
+)
+def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed: bool) -> None:
     """If a loader is stopped anywhere, and goes on while another one, which loads twice and deletes
     old manifests, is stopped or killed anywhere, every row exists once when both have ended.
     Readers find the same rows from each checkpoint on."""
-    begun = MemoryStore()
-    Stopped(folding_loads(1), begun).go()
+    begun, prefixes = MemoryStore(), (ROWS_OF, other)
+    Stopped(folding_loads(1, prefixes=prefixes), begun).go()
     lost = 0
     for first in itertools.count():
         for second in itertools.count():
             store = MemoryStore(begun.snapshot)
-            one = Stopped(late(f"{9:032x}", 9, ROWS_OF), store)
-            two = Stopped(folding_loads(2, 3), store)
-            one.go(first)
-            two.go(second)
-            ended = two.ended
+            one = Stopped(late(f"{9:032x}", 9, prefixes), store)
+            two = Stopped(folding_loads(2, 3, prefixes=prefixes), store)
+            late_ended = one.go(first).ended
+            ended = two.go(second).ended
             one.go()
             _assert_kept(store, f"{first} and {second} operations")
             if not killed:
@@ -537,9 +586,18 @@ def test_manifests_are_folded_beside_a_late_loader(late: Any, killed: bool) -> N
             lost += _manifest(store, 2) is None
             if ended:
                 break
-        if first > 100 or Stopped(late(f"{9:032x}", 9, ROWS_OF), begun).go(first).ended:
+        if late_ended:
             break
     assert lost > 10, "old manifests are gone in few of the runs only"
+
+
+@promise("5 reload")
+@KINDS
+def test_records_are_reloaded_beside_a_load(local: bool) -> None:
+    """If one run reads all records again while another one loads, and one of the two is killed
+    anywhere, a reader of the manifests finds every record once at any time. A reader of the
+    directories never finds a row twice, and after the next start every record is in its place."""
+    assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000
 
 
 @promise("5 success file")
@@ -557,6 +615,13 @@ def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
     """The same holds if one more run rewrites the files or takes the mark away."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
+
+
+@pytest.mark.slow
+def test_answers_of_a_reload_are_lost() -> None:
+    """The same holds if answers to the commits are lost, with two crashes as well."""
+    assert Search(offsets=2, sessions=2, unclear=2, reloads=[2]).run() > 1000
+    assert Search(offsets=1, sessions=2, unclear=1, crashes=2, reloads=[2]).run() > 1000
 
 
 @pytest.mark.slow
@@ -584,7 +649,11 @@ def test_long_random_schedules(seed: int) -> None:
     for _ in range(150):
         local = choose.random() < 0.5
         rewrites = choose.sample(range(2, 10), choose.randrange(5))
-        search = Search(offsets=4, sessions=9, crashes=3, unclear=2, local=local, rewrites=rewrites)
+        reloads = choose.sample(range(2, 10), choose.choice([0, 3]))
+        search = Search(
+            offsets=4, sessions=9, crashes=3, unclear=2, local=local, rewrites=rewrites,
+            reloads=set(reloads) - set(rewrites),
+        )  # fmt: skip
         world = search.start
         for _ in range(400):
             options = list(search.successors(world))

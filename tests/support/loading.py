@@ -51,6 +51,9 @@ class Registry:
     def __init__(self, schemas: Mapping[int, str] | None = None) -> None:
         self._schemas = {SCHEMA_ID: SCHEMA} if schemas is None else dict(schemas)
 
+    def add(self, schema_id: int, text: str) -> None:
+        self._schemas[schema_id] = text
+
     def schema(self, schema_id: int, /) -> str:
         if schema_id not in self._schemas:
             raise RegistryRefused(404, 40403, f"schema {schema_id} not found")

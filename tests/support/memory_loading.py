@@ -6,7 +6,7 @@ All steps of a load run the code of production: begin, plan, tasks, join, commit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -29,6 +29,7 @@ from skidway.loader.rewriting.group_rewrite import GroupRewrite, Rewritten
 from skidway.loader.runs.compaction import Compacted, Compaction
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.reload import Reload, Reloaded, Wish
 from skidway.loader.runs.run import load_all
 from skidway.loader.runs.run_progress import Figures, RunProgress
 from skidway.loader.settings import LoaderSettings
@@ -45,9 +46,11 @@ from support.loading import (
     SOURCE,
     START_MS,
     TOPIC,
+    Record,
     Registry,
     Runner,
     datum,
+    encoded,
 )
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
 from support.memory_store import MemoryStore
@@ -108,17 +111,21 @@ class MemoryLoading:
             if isinstance(each, Delta) and each.sender.producer == PRODUCER
         ]
 
-    def write(self, count: int, batch_records: int = 50) -> None:
-        """Appends more lines, in batches."""
+    def write(self, count: int, batch_records: int = 50, time_ms: int = START_MS) -> None:
+        """Appends more lines, in batches. time_ms: the event time of the lines."""
         for first in range(self.lines, self.lines + count, batch_records):
             size = min(batch_records, self.lines + count - first)
             numbers = np.arange(first, first + size, dtype=np.int64)
             full = np.ones(size, np.int64)
             values = pa.array([datum(f"line {number}") for number in numbers], pa.binary())
             origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
-            times = np.full(size, START_MS, np.int64)
+            times = np.full(size, time_ms, np.int64)
             self.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
         self.lines += count
+
+    def append(self, *records: Record) -> None:
+        """Appends a batch of these records, which are no further lines of the file."""
+        self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
         """Removes the whole output, as an operator does: rows, manifests, marks."""
@@ -135,6 +142,23 @@ class MemoryLoading:
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
         topics = [self._topic(until)]
+        with self._substitutes():
+            progress = RunProgress(self.clock, self.shown.append, self.note)
+            (outcome,) = load_all(parts, topics, progress, lambda _: None)
+        return outcome
+
+    def reload(
+        self, wish: Wish, other: Callable[[], object] = lambda: None, **settings: Any
+    ) -> Reloaded:
+        """Reloads hours. other: is called while tasks run."""
+        parts = self._parts(_Spark(self, other), settings)
+        with self._substitutes():
+            progress = RunProgress(self.clock, self.shown.append, self.note)
+            return Reload(parts, lambda: self._topic(None), wish, progress).run()
+
+    @contextmanager
+    def _substitutes(self) -> Iterator[None]:
+        """Puts what is in memory in the place of what needs a network."""
         with ExitStack() as stack:
             for name, substitute in (
                 ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
@@ -146,9 +170,7 @@ class MemoryLoading:
                 ("skidway.loader.runs.topic_run.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
-            progress = RunProgress(self.clock, self.shown.append, self.note)
-            (outcome,) = load_all(parts, topics, progress, lambda _: None)
-        return outcome
+            yield
 
     def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
         """Compacts all hours. other: is called while tasks run."""

@@ -103,6 +103,7 @@ PROMISES = {
     "5 removed": "A load that rewrites files removes the old ones; no row and no count changes.",
     "5 checkpoint": "Old manifests are folded into a checkpoint; a late loader or reader does not "
     "take a folded number.",
+    "5 reload": "A reload replaces the files of an hour by the same records, or changes nothing.",
     "5 success file": "An hour has the file _SUCCESS only while its rows are those for which the "
     "audit said that the hour is complete.",
     "5 columns": "Files get the columns of a new schema before its first row, if they need them.",

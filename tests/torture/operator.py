@@ -7,6 +7,7 @@ operator tries that step again every second until the step succeeds.
 from __future__ import annotations
 
 import re
+import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs import status
 from skidway.loader.settings import LoaderSettings
+from skidway.loader.state import layout
 from support.pipeline import watermarks
 from support.processes import run_skidway
 from torture.lake import Lake
@@ -31,7 +33,9 @@ EVERY_S = 1.0
 PARTITIONS, PARTITIONS_MAX = 2, 6
 _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
-_GONE = re.compile(r"load \d+ committed ([^/\s]+)/\S+, and it is neither there nor in .* restore")
+_GONE = re.compile(r"load \d+ committed (([^/\s]+)/\S+), and it is neither there nor in .* restore")
+RELOADS_MAX = 3
+"""How often the operator tries to reload an hour before all rows of the topic are loaded again."""
 LAST_LINES = 3
 """How many of a program's last lines the operator reads, to find the sentence that says why the
 program ended."""
@@ -157,6 +161,19 @@ class Operator:
         finally:
             up()
 
+    def _mended(self, path: str, topic: str) -> Task:
+        """Reloads the hour of a file that is gone."""
+        hour = layout.hour_of(path)
+        end = layout.hour_text(layout.hour_number(hour) + 1)
+        words = ("load", "reload", topic, "--from", hour, "--to", end)
+        for _ in range(RELOADS_MAX):
+            with suppress(subprocess.TimeoutExpired):
+                config = ("--config", str(self._site.config("loader")))
+                if run_skidway(*words, *config).returncode == 0:
+                    return
+            yield
+        yield from self._reloaded(topic)
+
     def _moved(self) -> Task:
         up = self._programs.down("loader", gently=True)
         try:
@@ -185,12 +202,12 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """If the loader says that a committed file of a topic is gone for good, lets the topic be
-        loaded again."""
+        """If the loader says that a committed file of a topic is gone for good, reloads its
+        hour."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])
-                self.reload(said[1])
+                self._do(self._mended(said[1], said[2]))
 
     def _work(self) -> None:
         try:

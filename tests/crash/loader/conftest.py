@@ -163,6 +163,7 @@ class SharedSpark:
             with (
                 patch("skidway.loader.runs.run.SparkRunner", self._runner),
                 patch("skidway.loader.runs.compaction.SparkRunner", self._runner),
+                patch("skidway.loader.runs.reload.SparkRunner", self._runner),
                 contextlib.redirect_stdout(out),
                 contextlib.redirect_stderr(err),
             ):

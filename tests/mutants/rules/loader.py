@@ -10,7 +10,7 @@ MUTANTS = (
         yield Replace(manifest.columns.staged, manifest.columns.path)
 """,
         """    for move in moves(manifest):
-        yield from _finish_move(manifest, move)
+        yield from _finish_move(manifest, move, given_up)
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
 """,
@@ -22,11 +22,10 @@ MUTANTS = (
     Mutant(
         "new files come into place before the old ones are gone",
         "loader/state/commit.py",
-        "    for folder in sorted({*removed, *changed}):\n",
+        "    for folder in sorted({*removed, *changed}, key=",
         """    for move in waiting:
-        yield from _finish_move(manifest, move)
-    for folder in sorted({*removed, *changed}):
-""",
+        yield from _finish_move(manifest, move, given_up)
+    for folder in sorted({*removed, *changed}, key=""",
         ("tests/model/test_loader_commit.py::test_files_are_rewritten_beside_a_load",),
     ),
     Mutant(
@@ -105,6 +104,137 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a reload begins without marks",
+        "loader/runs/topic_reload.py",
+        "            tables = read_tables(store, found.before)\n",
+        "            tables = read_tables(store, None)\n",
+        ("tests/unit/loader/runs/test_reload.py::test_repeats_stay_repeats",),
+    ),
+    Mutant(
+        "a reload knows only the names that the first tables had",
+        "loader/runs/topic_reload.py",
+        "{**tables.locations, **names_since(store, name, load)}",
+        "tables.locations",
+        (
+            "tests/unit/loader/runs/test_reload.py::test_files_that_were_closed_since_have_their_names",
+        ),
+    ),
+    Mutant(
+        "a reload reads without the manifest before it",
+        "loader/reloading/beginning.py",
+        "    if max(before, 1) < oldest:\n",
+        "    if False:\n",
+        (
+            "tests/unit/loader/reloading/test_beginning.py::test_manifests_that_are_not_kept_are_named",
+        ),
+    ),
+    Mutant(
+        "a reload does not look whether the records are the same",
+        "loader/reloading/hours.py",
+        "        if was.all != now.all:\n",
+        "        if False:\n",
+        (
+            "tests/unit/loader/runs/test_reload.py::test_other_records_than_were_committed_are_refused",
+            "tests/unit/loader/reloading/test_hours.py::test_other_records_are_refused",
+        ),
+    ),
+    Mutant(
+        "a reload passes over offsets that are gone",
+        "loader/reloading/beginning.py",
+        "    if first > at and plan.cover(at, first, gaps) is None:\n",
+        "    if False:\n",
+        ("tests/unit/loader/runs/test_reload.py::test_offsets_that_are_gone_are_refused",),
+    ),
+    Mutant(
+        "a reload turns rows into rejects",
+        "loader/reloading/hours.py",
+        "        elif lost > 0 and not may_reject:\n",
+        "        elif False:\n",
+        (
+            "tests/unit/loader/runs/test_reload.py::test_rows_become_rejects_only_if_the_operator_says_so",
+        ),
+    ),
+    Mutant(
+        "the audit does not hear that rejects became rows",
+        "loader/runs/topic_reload.py",
+        "        if not change:\n",
+        "        if True:\n",
+        ("tests/unit/loader/runs/test_reload.py::test_rejects_become_rows",),
+    ),
+    Mutant(
+        "a reload forgets the messages of the load before",
+        "loader/runs/reload.py",
+        "        self._run.publish()\n",
+        "",
+        (
+            "tests/unit/loader/runs/test_reload.py::test_messages_of_a_load_that_ended_early_are_published_first",
+        ),
+    ),
+    Mutant(
+        "a reload writes records of other hours",
+        "loader/slices/slice_load.py",
+        "            keep=walked.keep & chosen,\n",
+        "            keep=walked.keep,\n",
+        (
+            "tests/unit/loader/slices/test_slice_load.py::test_only_records_of_the_chosen_hours_are_written_and_counted",
+        ),
+    ),
+    Mutant(
+        "a reload leaves the files of rejects",
+        "loader/runs/reload.py",
+        "live(self._newest(), COUNTED)",
+        "live(self._newest())",
+        ("tests/unit/loader/runs/test_reload.py::test_rejects_become_rows",),
+    ),
+    Mutant(
+        "the lineage of a file ends where files were put together",
+        "loader/reloading/lineage.py",
+        "        if manifest.removed:\n",
+        "        if False:\n",
+        ("tests/unit/loader/runs/test_reload.py::test_files_that_were_put_together_are_reloaded",),
+    ),
+    Mutant(
+        "a reload stops at gaps that the loads passed over",
+        "loader/reloading/beginning.py",
+        "            gaps[each.partition] = gaps.get(each.partition, ()) + each.gaps\n",
+        "            gaps[each.partition] = ()\n",
+        (
+            "tests/unit/loader/reloading/test_beginning.py::test_reading_begins_before_the_first_load_with_its_marks",
+            "tests/unit/loader/runs/test_reload.py::test_gaps_that_the_loads_passed_over_are_no_obstacle",
+        ),
+    ),
+    Mutant(
+        "an hour keeps its mark although a reload changed its rows",
+        "loader/runs/topic_reload.py",
+        " if was[hour].rows == now[hour].rows]",
+        "]",
+        ("tests/unit/loader/runs/test_reload.py::test_a_mark_stays_unless_rows_change",),
+    ),
+    Mutant(
+        "a reload stops at the file that it is to replace",
+        "loader/state/commit.py",
+        " if source is None and given_up(move.target):",
+        " if False:",
+        (
+            "tests/unit/loader/runs/test_reload.py::test_a_file_that_is_gone_comes_back",
+            "tests/unit/loader/state/test_commit.py::test_files_that_are_given_up_may_be_gone_or_damaged",
+        ),
+    ),
+    Mutant(
+        "a reload deletes a staged file whose target has other bytes",
+        "loader/state/commit.py",
+        " if source is None and given_up(",
+        " if given_up(",
+        ("tests/unit/loader/state/test_commit.py::test_a_staged_file_is_never_given_up",),
+    ),
+    Mutant(
+        "removed files are left after the last move",
+        "loader/state/commit.py",
+        ", key=lambda each: (each in targets, each)):",
+        ", key=lambda each: (each not in targets, each)):",
+        ("tests/unit/loader/state/test_commit.py::test_a_directory_that_gets_no_file_comes_first",),
+    ),
+    Mutant(
         "a damaged file is rewritten",
         "loader/rewriting/group_rewrite.py",
         "        if (len(data), google_crc32c.value(data)) != (file.length, file.crc32c):\n",
@@ -141,7 +271,7 @@ MUTANTS = (
     Mutant(
         "rows of a new schema do not wait until older files have its columns",
         "loader/runs/topic_run.py",
-        "            if self._convert(attempt.schema()):\n",
+        "            if self.convert(attempt.schema()):\n",
         "            if False:\n",
         (
             "tests/unit/loader/runs/test_rewriting.py::"
@@ -221,7 +351,7 @@ MUTANTS = (
     Mutant(
         "who lost a race does not look again which files must be rewritten",
         "loader/runs/topic_run.py",
-        "            self._tried.clear()",
+        "            self.forget_conversion()",
         "            pass",
         (
             "tests/unit/loader/runs/test_rewriting.py::"
@@ -809,17 +939,17 @@ MUTANTS = (
     Mutant(
         "a start takes the moves of the newest load for done",
         "loader/state/commit.py",
-        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    yield from finish(newest, given_up)\n    yield Delete(newest.staging)\n",
         "    yield Delete(newest.staging)\n",
         ("tests/model/test_loader_commit.py::test_a_loader_killed_between_any_two_operations",),
     ),
     Mutant(
         "a start tidies up what a loader is staging just now",
         "loader/state/commit.py",
-        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    yield from finish(newest, given_up)\n    yield Delete(newest.staging)\n",
         "    for name in left:\n"
         '        yield Delete(f"{layout.stagings(topic)}/{name}")\n'
-        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    yield from finish(newest, given_up)\n    yield Delete(newest.staging)\n",
         (
             "tests/unit/loader/state/test_commit.py::"
             "test_a_start_keeps_staging_of_a_load_without_manifest",
@@ -884,10 +1014,10 @@ MUTANTS = (
     Mutant(
         "a start looks at every file of every load",
         "loader/state/commit.py",
-        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    yield from finish(newest, given_up)\n    yield Delete(newest.staging)\n",
         "    for number in range(1, newest.number):\n"
         "        yield from finish((yield from chain.read(topic, number)))\n"
-        "    yield from finish(newest)\n    yield Delete(newest.staging)\n",
+        "    yield from finish(newest, given_up)\n    yield Delete(newest.staging)\n",
         (
             "tests/unit/loader/state/test_commit.py::"
             "test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only",

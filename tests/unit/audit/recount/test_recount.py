@@ -984,3 +984,11 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
     assert isinstance(result, RecountResult)
     assert (result.since_ms, result.rows, result.output) == (2 * HOUR_MS, 50, str(output.root))
     assert result.is_good
+
+
+def test_a_file_of_a_reload_shows_no_offsets() -> None:
+    """A load that replaced files took no offsets, and counted at most changes. So its manifest says
+    nothing about offsets and agents of its files."""
+    path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
+    manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}
+    assert by_manifest(path, manifest) == Whereabouts("1970-01-01T00", partition=1)

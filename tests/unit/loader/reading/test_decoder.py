@@ -11,7 +11,7 @@ import pytest
 from skidway.errors import SkidwayError
 from skidway.loader.reading.decoder import Decoder, check_reader
 from skidway.schemas.client import RegistryRefused, RegistryUnreachable
-from support.loading import SCHEMA, Registry, datum
+from support.loading import SCHEMA, SCHEMA_ID, Registry, datum
 
 NO_COLUMNS = json.dumps({"type": "record", "name": "E", "fields": []})
 STRANGER = json.dumps(
@@ -100,6 +100,19 @@ def test_each_schema_is_asked_for_once() -> None:
     for _ in range(3):
         decoder.decode(pa.array([datum("a"), b"\0\0\0\0\7x"], pa.binary()))
     assert sorted(asked) == [1, 7]
+
+
+def test_an_unknown_schema_is_asked_for_again() -> None:
+    """A decoder that serves several tasks can be told to ask again for a schema that the registry
+    did not have."""
+    registry = Registry({})
+    decoder = Decoder(registry, SCHEMA)
+    values = pa.array([datum("a")], pa.binary())
+    assert not decoder.decode(values).good.any()
+    registry.add(SCHEMA_ID, SCHEMA)
+    assert not decoder.decode(values).good.any(), "a task decides about a schema once"
+    decoder.forget_unknown()
+    assert decoder.decode(values).good.all()
 
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:

@@ -525,3 +525,32 @@ def test_keys_are_kept_in_rejects() -> None:
     result = load.run(fetched([memoryview(raw)], 0))
     (reject,) = rows_of(store, result, "rejects")
     assert (reject["key"], reject["value"]) == (b"key", b"bad")
+
+
+@promise("5 reload")
+def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
+    """If a task is to write only some hours, records of other hours advance the marks, so that
+    repeats are known as such, and leave no other trace."""
+    hour = START_MS // HOUR_MS
+    records = [
+        *lines(3, time_ms=START_MS + HOUR_MS),
+        Record(first=0),  # a repeat
+        Record(first=25, length=10),  # a straddle
+        Record(first=40),
+        Record(first=50, value=b"no schema id"),
+        Record(first=60, time_ms=-1),
+        Record(first=60),  # a repeat of the record before, which belongs to no hour
+    ]
+    for chosen, rows, rejects in (
+        ({hour}, [40], [25, 50]),
+        ({hour + 1}, [0, 10, 20], []),
+        ({0}, [], [60]),
+        ({hour + 2}, [], []),
+    ):
+        store, result = run(records, hours=frozenset(chosen))
+        assert [row["_offset"] for row in rows_of(store, result)] == rows
+        assert [row["_offset"] for row in rows_of(store, result, "rejects")] == rejects
+        assert sum(each.count for each in result.sums.values()) == len(rows) + len(rejects)
+        assert sum(each.rejects for each in result.sums.values()) == len(rejects)
+        assert result.repeats == (2 if hour in chosen else 0)
+        assert (result.lowest, result.highest) == ({(7, 1): 0}, {(7, 1): 70})

@@ -13,13 +13,14 @@ from skidway.kafka.source import Source
 from skidway.loader.state import commit, layout, operations
 from skidway.loader.state.commit import Move, Settle, settle
 from skidway.loader.state.manifest import (
+    REJECTS,
     ROWS,
     DataFile,
     Manifest,
     PartitionRange,
     Replacement,
 )
-from skidway.loader.state.operations import Rename, Replace
+from skidway.loader.state.operations import Delete, Rename, Replace
 from support.memory_store import MemoryStore
 from support.promises import promise
 
@@ -291,3 +292,49 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
     store = MemoryStore()
     store.put(f"{TOPIC}/README", b"")
     assert operations.run(commit.begin(TOPIC), store) is None
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("left", [b"", b"ro"])
+def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
+    """A load that begins refuses if a file of the newest load is gone or damaged, unless it is to
+    replace this very file."""
+    store = MemoryStore()
+    newest = staged(store, manifest())
+    assert operations.run(commit.commit(newest), store)
+    path = newest.files[0].path
+    store.delete(path)
+    if left:
+        store.put(path, left)
+    before = store.snapshot
+    for given_up in (None, lambda other: other != path):
+        with pytest.raises(StateRefused, match="committed"):
+            operations.run(commit.begin(TOPIC, *([given_up] if given_up else [])), store)
+    assert operations.run(commit.begin(TOPIC, lambda other: other == path), store) == newest
+    assert store.snapshot == before
+
+
+def test_a_staged_file_is_never_given_up() -> None:
+    """If the file is also where it was staged, an operator has to decide which one is right."""
+    store = MemoryStore()
+    newest = staged(store, manifest())
+    assert operations.run(commit.commit(newest), store)
+    staged(store, newest)
+    store.put(newest.files[0].path, b"other rows")
+    with pytest.raises(StateRefused, match="found 10"):
+        operations.run(commit.begin(TOPIC, lambda _: True), store)
+
+
+@promise("5 reload")
+def test_a_directory_that_gets_no_file_comes_first() -> None:
+    """A load deletes the files of directories that get no new file before it moves its first file.
+    So while a removed file is left anywhere, a file of the load is still staged."""
+    store = MemoryStore()
+    first = staged(store, manifest())
+    assert operations.run(commit.commit(first), store)
+    other = DataFile(REJECTS, "a/reject-2-0-0.parquet", f"{manifest(2).staging}/x", 4, 1, 0, 0)
+    removed = ("a/reject-1-0-0.parquet", first.files[0].path)
+    second = replace(manifest(2), files=(other,), removed=removed)
+    store.put(other.staged, b"rows")
+    order = performed(commit.commit(second), store)
+    assert order.index(Delete(first.files[0].path)) < order.index(Rename(other.staged, other.path))

@@ -1,0 +1,86 @@
+"""Where a reload begins to read: at the newest load before all loads that took the records.
+
+The reload reads each partition from where that load ended, with the marks that the load left. So it
+recognizes the same repeats as the loads that read these offsets before. It passes over the gaps
+that those loads passed over, and over no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from skidway.loader.planning import plan
+from skidway.loader.planning.plan import Bounds, Planned
+from skidway.loader.reloading.hours import ReloadRefused
+from skidway.loader.reloading.lineage import Lineage, lineage
+from skidway.loader.state import chain, layout
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import Gap, Manifest, PartitionRange
+from skidway.loader.state.operations import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """before: the manifest with whose marks the reload begins; None for the beginning of the first
+    load. gaps: the gaps that the loads after it passed over, up to the last load that took records
+    of the hours, by partition."""
+
+    before: Manifest | None
+    lineage: Lineage
+    gaps: Mapping[int, tuple[Gap, ...]]
+
+    def position(self, partition: int) -> PartitionRange:
+        """The partition as the load before the beginning left it."""
+        return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
+
+
+def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
+    """Where to begin, to read the records of these files again. Raises ReloadRefused if the
+    manifest before them is not kept."""
+    oldest = yield from chain.oldest_kept(topic)
+    found = yield from lineage(topic, files, oldest)
+    number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
+    yield from check_kept(topic, hours, number)
+    before = (yield from chain.read(topic, number)) if number else None
+    gaps: dict[int, tuple[Gap, ...]] = {}
+    for manifest in (yield from chain.read_all(topic, number + 1, max(found.loads) + 1)):
+        for each in manifest.partitions:
+            gaps[each.partition] = gaps.get(each.partition, ()) + each.gaps
+    return Beginning(before, found, gaps)
+
+
+def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
+    """Raises ReloadRefused if the manifest of the load `before` (0: before the first load), with
+    whose marks these hours begin, is deleted."""
+    oldest = yield from chain.oldest_kept(topic)
+    if max(before, 1) < oldest:
+        first = min(hours)
+        raise ReloadRefused(
+            hours,
+            f"{topic}: the first records of the hours from {first} on are of load {before + 1}, "
+            f"and the manifests below load {oldest} are deleted, so nobody can tell any more which "
+            "records were repeats (manifests.keep says how many manifests are kept)",
+        )
+
+
+def planned(
+    topic: str, bounds: Bounds, position: PartitionRange, end: int, gaps: Sequence[Gap]
+) -> Planned:
+    """The offsets of a partition that a reload reads: from a position to `end`. If they cannot be
+    read, `refused` says why."""
+    where, at, number = f"{topic} partition {bounds.partition}", position.end, bounds.partition
+    if bounds.high_watermark < end:
+        reason = (
+            f"{where}: loaded up to offset {end}, but the log ends at {bounds.high_watermark}: it "
+            "is not the log that was loaded"
+        )
+        return Planned(number, at, at, at, None, position.below, reason)
+    first = min(max(at, bounds.log_start), end)
+    if first > at and plan.cover(at, first, gaps) is None:
+        reason = (
+            f"{where}: offsets {at} to {first - 1} are gone from the log, so the records from "
+            f"offset {at} on cannot be loaded again"
+        )
+        return Planned(number, at, at, at, None, position.below, reason)
+    return Planned(number, at, first, end, None, position.below)

@@ -1,0 +1,111 @@
+"""Which hours one load reads again, and the proof that their records are the same as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from skidway.audit.counts import checksum
+from skidway.errors import SkidwayError
+from skidway.loader.state import layout
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import REJECTS, ROWS, DataFile
+
+COUNTED: Final = (ROWS, REJECTS)
+"""The kinds of files that a reload replaces."""
+
+
+class ReloadRefused(SkidwayError):
+    """Some hours cannot be reloaded, and stay as they are. hours: these hours, like
+    `2026-01-31T07`. sentences: why; the error's text has only the first one."""
+
+    def __init__(self, hours: Iterable[str], *sentences: str) -> None:
+        super().__init__(sentences[0])
+        self.hours, self.sentences = frozenset(hours), sentences
+
+
+class Content(NamedTuple):
+    """The sums of some files: their records, and the checksum of these records."""
+
+    records: int = 0
+    checksum: int = 0
+
+    def with_file(self, file: DataFile) -> Content:
+        """The sums with one more file."""
+        return Content(self.records + file.rows, checksum.add(self.checksum, file.checksum))
+
+
+NOTHING: Final = Content()
+
+
+@dataclass(frozen=True, slots=True)
+class HourContent:
+    """What an hour has, in rows, and in rows and rejects together."""
+
+    rows: Content = NOTHING
+    all: Content = NOTHING
+
+    @property
+    def rejects(self) -> Content:
+        """What the hour has in rejects."""
+        difference = checksum.signed(self.all.checksum - self.rows.checksum)
+        return Content(self.all.records - self.rows.records, difference)
+
+
+def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
+    """The content of each hour, as the manifests say."""
+    found: dict[str, HourContent] = {}
+    for each in files:
+        if each.kind not in COUNTED:
+            continue
+        known = found.get(layout.hour_of(each.path), HourContent())
+        rows = known.rows.with_file(each) if each.kind == ROWS else known.rows
+        found[layout.hour_of(each.path)] = HourContent(rows, known.all.with_file(each))
+    return found
+
+
+def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, LiveFile]:
+    """The files of the first hours that together have at most `records_max` records; at least one
+    hour. Each hour is whole."""
+    by_hour: dict[str, dict[str, LiveFile]] = {}
+    for path, each in files.items():
+        by_hour.setdefault(layout.hour_of(path), {})[path] = each
+    group: dict[str, LiveFile] = {}
+    records = 0
+    for hour in sorted(by_hour):
+        size = sum(each.file.rows for each in by_hour[hour].values())
+        if group and records + size > records_max:
+            break
+        group |= by_hour[hour]
+        records += size
+    return group
+
+
+def check_same(
+    topic: str, old: Mapping[str, HourContent], new: Mapping[str, HourContent], *, may_reject: bool
+) -> None:
+    """Raises ReloadRefused if hours have other records than before. may_reject: whether records
+    that were rows may become rejects."""
+    refused: dict[str, str] = {}
+    for hour in sorted({*old, *new}):
+        was, now = old.get(hour, HourContent()), new.get(hour, HourContent())
+        lost = was.rows.records - now.rows.records
+        if was.all != now.all:
+            refused[hour] = _differ(topic, hour, was.all, now.all)
+        elif lost > 0 and not may_reject:
+            refused[hour] = (
+                f"{topic}, hour {hour}: {lost} of {was.rows.records} records that are rows would "
+                "become rejects; nothing of this hour is changed. If that is right, say "
+                "--more-rejects"
+            )
+    if refused:
+        raise ReloadRefused(refused, *refused.values())
+
+
+def _differ(topic: str, hour: str, was: Content, now: Content) -> str:
+    if was.records == now.records:
+        reason = f"{now.records} records, but they are not the {was.records} that were committed"
+    else:
+        reason = f"{now.records} records, and {was.records} were committed"
+    return f"{topic}, hour {hour}: the log has {reason}; nothing of this hour is changed"

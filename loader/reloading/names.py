@@ -1,0 +1,31 @@
+"""Host and path of files that were announced since a load, also of files that were closed since.
+
+The newest table `names` lacks the files that were closed long enough ago (state/closures.py). But
+each name is in a file that a load added to the table, and these files stay as long as a kept
+manifest names them (state/folding.py).
+
+Names that the table had lost before the load are left out. If a record of such a file came later,
+it was a reject, and stays one.
+"""
+
+from __future__ import annotations
+
+from skidway.audit.counts.marks import FileKey
+from skidway.loader.state import layout
+from skidway.loader.state.manifest import NAMES
+from skidway.loader.state.table_file import read_rows
+from skidway.loader.state.tables import SCHEMAS, Location
+from skidway.loader.store import Store
+
+
+def names_since(store: Store, topic: str, load: int) -> dict[FileKey, Location]:
+    """Every name that a load after this one added to the table, whether a later load dropped it or
+    not. Raises StateRefused if a file of the table is gone or damaged."""
+    folder = layout.tables(topic, NAMES)
+    paths = [
+        f"{folder}/{name}"
+        for name in sorted(store.names(folder))
+        if (layout.table_number(name) or 0) > load
+    ]
+    rows = read_rows(store, paths, SCHEMAS[NAMES])
+    return {(agent, file): (host, path) for agent, file, host, path in rows if host is not None}

@@ -1,0 +1,92 @@
+"""How many rejects each (agent, bucket of event time) of the audit has before a reload.
+
+The audit counts rejects among the records. If a reload turns rejects into rows, or rows into
+rejects, the number of records stays the same, and only the number of rejects changes.
+
+The numbers come from the files of rejects. If a file is gone or damaged, they come from what its
+load counted in the hour, without the rejects in the load's other files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skidway.audit.counts import bucket
+from skidway.audit.output import StoreFailed
+from skidway.loader.state import layout
+from skidway.loader.state.bucket_rows import BucketKey
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import Manifest
+from skidway.loader.store import Store
+
+_UNREADABLE: Final = (StoreFailed, pa.ArrowException, OSError, ValueError, KeyError)
+
+
+def rejects_before(
+    store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
+) -> tuple[Counter[BucketKey], list[str]]:
+    """The rejects in these files, by (agent, bucket), and the paths of the files of which nobody
+    knows that any more. manifests: those of the files' loads, by number."""
+    total, lost = Counter[BucketKey](), list[LiveFile]()
+    read: dict[tuple[int, str], Counter[BucketKey]] = {}
+    for each in files:
+        found = _in_file(store, each, bucket_ms)
+        if found is None:
+            lost.append(each)
+            continue
+        total.update(found)
+        read.setdefault(_key(each), Counter()).update(found)
+    unknown = []
+    for key in dict.fromkeys(map(_key, lost)):
+        manifest = manifests[key[0]]
+        # a load that replaced files counted differences; hour 0 also has impossible event times
+        if manifest.removed or layout.hour_number(key[1]) == 0:
+            unknown += [each.file.path for each in lost if _key(each) == key]
+            continue
+        counted = _counted(manifest, key[1])
+        counted.subtract(read.get(key, Counter()))
+        total.update(counted)
+    return total, unknown
+
+
+def _key(each: LiveFile) -> tuple[int, str]:
+    return each.load, layout.hour_of(each.file.path)
+
+
+def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
+    """None if the file is gone, or does not have the rows that were committed."""
+    found = Counter[BucketKey]()
+    try:
+        opened = store.open(file.file.path)
+        if opened is None:
+            return None
+        with opened:
+            for batch in pq.ParquetFile(opened).iter_batches(columns=["_agent", "timestamp_ms"]):
+                agents = batch.column("_agent").to_numpy(zero_copy_only=False)
+                times = batch.column("timestamp_ms").to_numpy(zero_copy_only=False)
+                starts = bucket.start(times, bucket_ms)
+                pairs, counts = np.unique(np.stack([agents, starts]), axis=1, return_counts=True)
+                for agent, start, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
+                    found[agent, start] += count
+    except _UNREADABLE:
+        return None
+    return found if found.total() == file.file.rows else None
+
+
+def _counted(manifest: Manifest, hour: str) -> Counter[BucketKey]:
+    """The rejects that a load counted in an hour."""
+    number = layout.hour_number(hour)
+    return Counter(
+        {
+            (each["agent"], each["bucket"]): each["rejects"]
+            for delta in manifest.audit["deltas"]
+            for each in delta["counts"]
+            if each["bucket"] // layout.HOUR_MS == number
+        }
+    )

@@ -1,0 +1,263 @@
+"""One attempt at a load that reads records again: plan, run, prove, commit.
+
+The slices run as in any load, from the beginning that `reloading` finds, with the marks of that
+moment. Records of other hours only advance the marks. Offsets are read in portions of at most
+`max.offsets.per.load`, one after the other, so that memory is bounded.
+
+The load takes no offsets. Its manifest repeats what the newest manifest says about partitions,
+marks and names, adds the files that were written, and removes all files of the hours. It counts
+only the change of rejects, in deltas of its own. The deltas of the newest load must be published
+before the attempt, because the manifest does not repeat them then.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+
+from skidway.audit.counts.counts import Counts, Sums
+from skidway.audit.counts.marks import FileKey
+from skidway.audit.topic.messages import Sender, Tier
+from skidway.errors import StateRefused
+from skidway.loader.audit_topic import delta
+from skidway.loader.planning import plan
+from skidway.loader.planning.batch_below import compared
+from skidway.loader.planning.plan import Planned
+from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.planning.topic_plan import TopicPlan
+from skidway.loader.reloading import beginning as beginnings
+from skidway.loader.reloading.beginning import Beginning
+from skidway.loader.reloading.hours import ReloadRefused, check_same, contents
+from skidway.loader.reloading.names import names_since
+from skidway.loader.reloading.rejects import rejects_before
+from skidway.loader.runs.attempt import Attempt
+from skidway.loader.runs.columns_file import stage_columns
+from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.topic_load import job_of
+from skidway.loader.runs.working_time import WorkingTime
+from skidway.loader.slices.job import Job
+from skidway.loader.slices.join import PartitionResult, run_all
+from skidway.loader.spark.runner import Progress
+from skidway.loader.state import chain, layout, operations, success_files
+from skidway.loader.state.bucket_rows import BucketKey
+from skidway.loader.state.bucket_spans import BucketSpans
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest, SchemaChoice
+from skidway.loader.state.table_file import TableStaging
+from skidway.loader.state.tables import Location, Tables, read_tables
+from skidway.schemas.client import Registered
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read again. files: rows and rejects of the hours. rejects: their number by (agent,
+    bucket)."""
+
+    files: list[DataFile]
+    rejects: Counter[BucketKey]
+
+
+class TopicReload:
+    """One attempt at some hours. Used once. files: all files of rows and rejects of these hours.
+    others: the schemas that the topic's other files of rows follow, by id."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        topic: SourceTopic,
+        newest: Manifest,
+        files: Mapping[str, LiveFile],
+        others: Collection[int | None],
+    ) -> None:
+        self._parts, self._topic, self._newest = parts, topic, newest
+        self._files, self._others = files, others
+        self._hours = sorted({layout.hour_of(path) for path in files})
+        self._attempt = Attempt(parts.store, parts.clock, topic.name, newest)
+        self._load = self._attempt.load
+        self._plan = TopicPlan(topic, newest, ())
+
+    def plan(self) -> tuple[Beginning, list[Planned]]:
+        """Where reading begins, and the offsets to read. Compares the log with the batches that
+        were loaded. Raises ReloadRefused if records cannot be read again."""
+        self._plan.check(self._parts.settings.bucket_ms)
+        found = operations.run(
+            beginnings.beginning(self._topic.name, self._files), self._parts.store
+        )
+        ends = found.lineage.ends
+        return found, [self._range(found, each, end) for each, end in sorted(ends.items())]
+
+    def run(
+        self, schema: Registered, progress: Progress, *, may_reject: bool
+    ) -> tuple[Manifest | None, list[str]]:
+        """Reads the records again and commits. Returns the manifest, and sentences for the
+        operator. may_reject: whether records that were rows may become rejects.
+
+        Raises LostRace when another loader committed the same load number first, ReloadRefused if
+        the records are not those that were committed, and the errors that tasks raise.
+        """
+        return self._attempt.run(lambda: self._run(schema, progress, may_reject))
+
+    def _range(self, found: Beginning, partition: int, end: int) -> Planned:
+        topic, client = self._topic, self._parts.client
+        known = {each.partition: each for each in topic.bounds}
+        if partition not in known:
+            why = topic.away.get(partition, "the topic has no such partition now")
+            raise self._refused(f"{topic.name} partition {partition} cannot be read: {why}")
+        bounds, gaps = known[partition], found.gaps.get(partition, ())
+        position = found.position(partition)
+        planned = beginnings.planned(topic.name, bounds, position, end, gaps)
+        now = self._plan.partition(bounds)
+        for each in (planned, now):  # the log is the same below the first and above the last offset
+            refused = compared(client, topic.name, bounds, each).refused
+            if refused:
+                raise self._refused(refused)
+        return planned
+
+    def _refused(self, sentence: str) -> ReloadRefused:
+        return ReloadRefused(self._hours, sentence)
+
+    def _run(
+        self, schema: Registered, progress: Progress, may_reject: bool
+    ) -> tuple[Manifest, list[str]]:
+        time_taken = WorkingTime(self._parts.clock, self._parts.spark)
+        found, ranges = self.plan()
+        old = [each.file for each in self._files.values()]
+        before, names = self._tables(found)
+        locations = {**self._parts.feed.locations_of(self._topic.source), **names}
+        job = replace(
+            job_of(self._parts, self._topic, self._load, schema, locations),
+            patient=False,
+            gaps=found.gaps,
+            hours=frozenset(map(layout.hour_number, self._hours)),
+        )
+        read = self._read(job, ranges, before, progress)
+        check_same(self._topic.name, contents(old), contents(read.files), may_reject=may_reject)
+        change, notes = self._change_of_rejects(read)
+        manifest = self._manifest(schema, read, change)
+        return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
+
+    def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
+        """The tables with whose marks reading begins, and the names of files since then."""
+        store, name = self._parts.store, self._topic.name
+        load = found.before.number if found.before else 0
+        try:
+            tables = read_tables(store, found.before)
+            return tables, {**tables.locations, **names_since(store, name, load)}
+        except StateRefused:  # another loader may have folded the manifest meanwhile
+            operations.run(beginnings.check_kept(name, self._hours, load), store)
+            raise
+
+    def _read(
+        self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
+    ) -> Read:
+        """Runs the slices of all ranges, portion by portion. Brings the marks to their end."""
+        settings, read = self._parts.settings, Read([], Counter())
+        left = list(ranges)
+        while any(each.first < each.end for each in left):
+            portion = plan.limit(left, settings.max_offsets_per_load)
+            pieces = plan.cut(portion, settings.slice_records)
+            results = run_all(
+                pieces, tables.marks, lambda work: self._parts.spark.run(job, work, progress)
+            )
+            for result in results:
+                self._take(result, read, tables)
+            ends = {each.partition: each.end for each in portion}
+            left = [replace(each, first=ends[each.partition]) for each in left]
+        return read
+
+    def _take(self, result: PartitionResult, read: Read, tables: Tables) -> None:
+        if result.stop is not None:
+            raise self._refused(f"{result.stop.sentence}; nothing of these hours is changed")
+        tables.marks.setdefault(result.partition, {}).update(result.moved)
+        for each in result.results:
+            read.files.extend(each.files)
+            for (_, agent, start), sums in each.sums.items():
+                if sums.rejects:
+                    read.rejects[agent, start] += sums.rejects
+
+    def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
+        """How the number of rejects changes in each bucket."""
+        old = [each for each in self._files.values() if each.file.kind == REJECTS]
+        was = contents(each.file for each in old)
+        if was == contents(each for each in read.files if each.kind == REJECTS):
+            return Counter(), []
+        store, name = self._parts.store, self._topic.name
+        manifests = {
+            load: operations.run(chain.read(name, load), store)
+            for load in {each.load for each in old}
+        }
+        before, unknown = rejects_before(store, old, manifests, self._parts.settings.bucket_ms)
+        if unknown:
+            return Counter(), [
+                f"{name}: {unknown[0]} is gone or damaged, and other records are rejects now: the "
+                f"audit's number of rejects of hour {layout.hour_of(unknown[0])} stays as it was"
+            ]
+        change = Counter(read.rejects)
+        change.subtract(before)
+        return Counter({key: count for key, count in change.items() if count}), []
+
+    def _manifest(self, schema: Registered, read: Read, change: Counter[BucketKey]) -> Manifest:
+        newest, load, store = self._newest, self._load, self._parts.store
+        now = self._parts.clock.time_ms()
+        choice = SchemaChoice(schema.subject, schema.version, schema.id)
+        files, side, audit = self._counted(change, now)
+        same, changed = self._by_rows(read.files)
+        kept = operations.run(success_files.marked(newest.topic, same), store)
+        with_rows = {layout.hour_of(each.path) for each in read.files if each.kind == ROWS}
+        return replace(
+            newest,
+            number=load.number,
+            uuid=load.uuid,
+            created=now,
+            program=version("skidway"),
+            partitions=tuple(replace(x, first=x.end, gaps=()) for x in newest.partitions),
+            files=(*read.files, *files),
+            removed=tuple(sorted(self._files)),
+            schema=choice,
+            schemas=self._followed(choice, has_rows=bool(with_rows)),
+            schema_ids={},
+            side=side,
+            audit=audit,
+            columns=stage_columns(store, load, schema.schema),
+            success=success_files.stage(store, load, kept),
+            reopened=tuple(layout.success(load.topic, hour) for hour in changed),
+            unmarked=success_files.unmarked(newest.unmarked, with_rows, now, kept),
+        )
+
+    def _followed(self, choice: SchemaChoice, *, has_rows: bool) -> tuple[SchemaChoice, ...]:
+        """The schemas that files follow after the load."""
+        ids = {*self._others} - {choice.id if has_rows else None}
+        left = tuple(each for each in self._newest.schemas if each.id in ids)
+        return (*left, choice) if has_rows else left
+
+    def _by_rows(self, files: Sequence[DataFile]) -> tuple[list[str], list[str]]:
+        """The hours that have the same rows as before, and those in which rejects became rows, or
+        rows rejects."""
+        was, now = contents(each.file for each in self._files.values()), contents(files)
+        same = [hour for hour in self._hours if was[hour].rows == now[hour].rows]
+        return same, sorted({*self._hours} - {*same})
+
+    def _counted(
+        self, change: Counter[BucketKey], now_ms: int
+    ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
+        """The files of the table `buckets`, the names of all tables' files, and the manifest's
+        field `audit`. All other tables stay."""
+        newest, source = self._newest, self._topic.source
+        if not change:
+            return [], dict(newest.side), newest.audit
+        spans = BucketSpans(self._parts.store, newest.side)
+        counts = Counts(self._parts.settings.bucket_ms)
+        for (agent, start), rejects in sorted(change.items()):
+            counts.put((source, agent, start), Sums(rejects=rejects))
+        cluster, host = self._parts.settings.cluster, socket.gethostname()
+        sender = Sender(Tier.HDFS, cluster, newest.producer, host, newest.epoch)
+        previous = {(source, *key): number for key, number in spans.numbers(change).items()}
+        head = delta.Head(sender, now_ms, delta.last_number(newest))
+        numbered, audit = delta.make(head, counts, previous, source, ())
+        touched = {(agent, start): n for (_, agent, start), n in numbered.touched.items()}
+        staging = TableStaging(self._parts.store, self._load)
+        side = {**newest.side, **spans.stage(staging, touched)}
+        return staging.files, side, audit

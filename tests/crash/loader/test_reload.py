@@ -1,0 +1,212 @@
+"""`skidway load reload` on real Spark, broker and registry: hours are read again from the log."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.audit.output import open_output
+from skidway.audit.recount import manifests, recount
+from skidway.kafka.client import Client, ConfigChanges
+from skidway.loader.state import layout
+from skidway.loader.store import open_store
+from support.hdfs import Hdfs
+from support.processes import eventually
+from support.promises import promise
+from tests.crash.loader.conftest import START_MS, Loading, identities, lines
+from tests.crash.loader.test_load import expired, fill
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+FIRST = START_MS // layout.HOUR_MS
+HOUR_LINES = ((FIRST + 1) * layout.HOUR_MS - START_MS) // 1000
+"""The first line of the second hour: a line is sent for each second."""
+
+
+def hours(count: int = 1) -> list[str]:
+    """The first hours of the lines, as options."""
+    return ["--from", layout.hour_text(FIRST), "--to", layout.hour_text(FIRST + count)]
+
+
+def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dict[str, Any]:
+    """Reloads the first hours; returns what became of them."""
+    words = [*loading.arguments(verb="reload"), loading.topic, *hours(count), *more]
+    done = loading.spark.run(words)
+    assert done.returncode == code, done.stderr[-4000:]
+    return dict(json.loads(done.stdout))
+
+
+def faults(output: str) -> list[str]:
+    """What a recount of the files finds."""
+    opened = open_output(output)
+    (topic,) = recount.topics(opened)
+    found = recount.recount(opened, manifests.head(opened, topic))
+    return [each.sentence for each in found.faults.kept]
+
+
+def files(loading: Loading, hour: int, pattern: str) -> list[Path]:
+    folder = Path(loading.output) / loading.topic / layout.hour_folder(FIRST + hour)
+    return sorted(folder.glob(pattern))
+
+
+def counts(loading: Loading) -> Counter[str]:
+    """Sums of the counts that the loads published."""
+    total = Counter[str]()
+    for delta in loading.cluster.deltas(f"{loading.output}/{loading.topic}"):
+        for each in delta.counts:
+            total.update(count=each.count, rejects=each.rejects, repeats=each.repeats)
+    return total
+
+
+@promise("5 reload")
+def test_lost_files_come_back(loading: Loading) -> None:
+    """Files of an hour that were deleted or damaged come back, in the newest load, in older ones
+    and after a compaction, with the same rows as before. Repeats in the log stay repeats, and loads
+    go on."""
+    for first in range(0, 3600, 900):
+        fill(loading, max(0, first - 100), 1000)
+        loading.loaded()
+    before, counted = loading.rows(), counts(loading)
+    assert identities(before) == lines(3600)
+    files(loading, 0, "part-1-0-*")[0].unlink()
+    damaged = files(loading, 0, "part-2-1-*")[0]
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    assert len(faults(loading.output)) == 2
+    done = reloaded(loading)
+    assert (done["records"], done["problems"]) == (2 * HOUR_LINES, [])
+    assert (loading.rows(), faults(loading.output)) == (before, [])
+    assert done["hours"] == [layout.hour_text(FIRST)]
+    for each in files(loading, 0, "*.parquet"):
+        each.unlink()  # they are of the newest load, so no load begins
+    assert loading.run().returncode == 65
+    assert reloaded(loading, 2)["problems"] == []
+    assert (loading.rows(), faults(loading.output)) == (before, [])
+    assert counts(loading) == counted
+    compact = [*loading.arguments(verb="compact"), "--until", "0s"]
+    assert loading.spark.run(compact).returncode == 0
+    for hour in (0, 1):
+        for each in files(loading, hour, "*.parquet"):
+            each.write_bytes(b"damaged")
+    assert reloaded(loading, 2)["problems"] == []
+    assert (loading.rows(), faults(loading.output)) == (before, [])
+    fill(loading, 3500, 200)
+    summary = loading.loaded()
+    assert (summary["rows"], summary["repeats"]) == (200, 200)
+    assert identities(loading.rows()) == lines(3700)
+
+
+@promise("5 reload")
+def test_rejects_become_rows(loading: Loading) -> None:
+    """Records that were rejected because the announcement of their file was missing become rows
+    when it is there. The audit hears that there are as many records and no rejects."""
+    fill(loading, 0, 500)
+    loading.cluster.send(loading.topic, 0, 0, 300, file=3)
+    loading.cluster.send(loading.topic, 0, 300, 100, file=4)
+    assert loading.loaded("announce.wait.ms=0")["rejects"] == 400
+    loading.cluster.announce(loading.topic, 3)
+    done = reloaded(loading)
+    assert (done["rejects_before"], done["rejects_after"]) == (400, 100)
+    assert len(loading.rows()) == 1300
+    assert faults(loading.output) == []
+    assert counts(loading) == Counter(count=1400, rejects=100)
+    for each in loading.state("rejects/*/*/*"):
+        each.unlink()
+    loading.cluster.announce(loading.topic, 4)
+    done = reloaded(loading)
+    assert (done["rejects_before"], done["rejects_after"]) == (100, 0)
+    assert len(loading.rows()) == 1400
+    assert (faults(loading.output), done["problems"]) == ([], [])
+    assert counts(loading)["count"] == 1400
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("moment", ["staging/*/rows-*", "00000000000000000004.json"])
+def test_a_reload_killed_and_begun_again(loading: Loading, moment: str) -> None:
+    """If a reload is killed while its tasks write, or right after its commit, every row exists once
+    after the next load, and the next reload succeeds."""
+    for at in range(3):
+        fill(loading, 1000 * at, 1000)
+        loading.loaded()
+    program = loading.start_verb("reload", loading.topic, *hours(2))
+    eventually(lambda: loading.state(moment) or not program.running)
+    program.kill()
+    fill(loading, 3000, 100)
+    loading.loaded()
+    assert identities(loading.rows()) == lines(3100)
+    assert faults(loading.output) == []
+    assert reloaded(loading, 2)["records"] == 6200
+    assert identities(loading.rows()) == lines(3100)
+    assert (faults(loading.output), counts(loading)["count"]) == ([], 6200)
+
+
+@promise("5 reload")
+def test_loads_beside_a_reload(loading: Loading) -> None:
+    """While loads go on, a reload either commits or loses the race, and begins again. In the end
+    every row exists once."""
+    fill(loading, 0, 1000)
+    loading.loaded()
+    program = loading.start_verb("reload", loading.topic, *hours(2))
+    sent = 1000
+    while program.running:
+        fill(loading, sent, 100)
+        sent += 100
+        loading.loaded()
+    loading.loaded()
+    assert identities(loading.rows()) == lines(sent)
+    assert faults(loading.output) == []
+    in_hours = min(sent, HOUR_LINES + 3600)  # on a slow machine, the loads reach the third hour
+    assert reloaded(loading, 2)["records"] == 2 * in_hours
+    assert (identities(loading.rows()), faults(loading.output)) == (lines(sent), [])
+
+
+@promise("5 reload")
+def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
+    """If the broker has deleted an offset that the hour needs, the reload names the partition and
+    the offset, and no file changes."""
+    fill(loading, 0, 1000)
+    loading.loaded()
+    with Client(loading.cluster.broker) as client:
+        changes = ConfigChanges(set={"retention.ms": "1"})
+        assert client.alter_configs(loading.topic, changes) is None
+        eventually(lambda: expired(client, loading.topic, 1000))
+    files(loading, 0, "part-1-0-*")[0].unlink()
+    before = tree(loading)
+    done = reloaded(loading, code=1)
+    assert done["problems"] == [
+        f"{loading.topic} partition 0: offsets 0 to 999 are gone from the log, so the records from "
+        "offset 0 on cannot be loaded again"
+    ]
+    assert tree(loading) == before
+
+
+def tree(loading: Loading) -> dict[str, int]:
+    """Every file of the output, with its length."""
+    return {each.path: each.length for each in open_store(loading.output).files("")}
+
+
+@promise("5 reload")
+def test_a_reload_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
+    """On a real HDFS, a deleted file comes back, and the recount finds no fault."""
+    output = f"{hdfs.url}/reloaded"
+    on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
+    for at in range(2):
+        fill(on_hdfs, 500 * at, 500)
+        on_hdfs.loaded()
+    store = open_store(output)
+    rows = [each.path for each in store.files(loading.topic) if "/part-1-" in each.path]
+    store.delete(rows[0])
+    assert len(faults(output)) == 1
+    assert reloaded(on_hdfs)["problems"] == []
+    found = [
+        row
+        for entry in store.files(loading.topic)
+        for row in pq.read_table(io.BytesIO(store.read(entry.path) or b"")).to_pylist()
+    ]
+    assert identities(found) == lines(1000)
+    assert faults(output) == []

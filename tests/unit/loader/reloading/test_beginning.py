@@ -1,0 +1,166 @@
+"""Where a reload begins to read, and up to which offsets it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from skidway.loader.planning.plan import Bounds
+from skidway.loader.reloading import beginning as beginnings
+from skidway.loader.reloading.beginning import Beginning
+from skidway.loader.reloading.hours import ReloadRefused
+from skidway.loader.reloading.lineage import lineage
+from skidway.loader.state import layout, operations
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import ROWS, BatchMark, DataFile, Gap, Manifest, PartitionRange
+from support.loading import TOPIC, WHOLE
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+HOUR = 7
+GAP = Gap(12, 14, "named by the mirror")
+
+
+def part(load: int, partition: int, first: int, hour: int = HOUR) -> str:
+    return layout.rows(TOPIC, hour, load, partition, first)
+
+
+def reject(load: int, partition: int, first: int) -> str:
+    return layout.rejects(TOPIC, HOUR, load, partition, first)
+
+
+def merged(load: int, hour: int = HOUR) -> str:
+    return layout.rewritten(f"{TOPIC}/{layout.hour_folder(hour)}", load, 0)
+
+
+def load(number: int, *ends: int, removed: Sequence[str] = (), gap: Gap | None = None) -> Manifest:
+    """A load that ends at these offsets of the partitions 0, 1 ..."""
+    gaps = (gap,) if gap else ()
+    ranges = (PartitionRange(at, 0, end, gaps if at == 0 else ()) for at, end in enumerate(ends))
+    given = {"partitions": tuple(ranges), "removed": tuple(removed)}
+    return replace(WHOLE, topic=TOPIC, number=number, **given)
+
+
+OTHER_HOUR = merged(4, 8)
+LOADS = [
+    load(1, 10, 5),
+    load(2, 20, 9, gap=GAP),
+    load(3, 30, 9),
+    load(4, 30, 9, removed=[part(2, 0, 10), part(3, 0, 20), part(1, 1, 0, hour=8)]),
+    load(5, 40, 9),
+    load(6, 40, 9, removed=[merged(4), reject(5, 0, 33), part(5, 0, 30)]),
+]
+"""Load 4 compacts files of loads 2 and 3, and in another hour a file of load 1; load 6 reloads."""
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    made = MemoryStore()
+    for each in LOADS:
+        made.put(each.path, each.to_json())
+    return made
+
+
+def begun(store: MemoryStore, *paths: str) -> Beginning:
+    files = {path: LiveFile(DataFile(ROWS, path, "", 1, 1, 0, 0), 1, None) for path in paths}
+    return operations.run(beginnings.beginning(TOPIC, files), store)
+
+
+@promise("5 reload")
+@pytest.mark.parametrize(
+    ("path", "loads", "ends"),
+    [
+        (part(1, 1, 0), {1}, {1: 5}),
+        (part(3, 0, 20), {3}, {0: 30}),
+        (reject(5, 0, 33), {5}, {0: 40}),
+        (merged(4), {2, 3}, {0: 30}),
+        (OTHER_HOUR, {1}, {1: 5}),
+        (part(6, 0, 10), {2, 3, 5}, {0: 40}),
+        (reject(6, 0, 33), {2, 3, 5}, {0: 40}),
+    ],
+)
+def test_the_loads_that_took_a_file_s_records(
+    store: MemoryStore, path: str, loads: set[int], ends: dict[int, int]
+) -> None:
+    """The name of a file leads to the loads that took its records from the log: directly, or by the
+    files of the same hour that its load replaced."""
+    found = operations.run(lineage(TOPIC, [path], 1), store)
+    assert (found.loads, found.ends) == (loads, ends)
+
+
+@promise("5 reload")
+def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore) -> None:
+    """A reload begins where the load before the first load of the records ended, and passes over
+    the gaps that the loads from there on passed over."""
+    found = begun(store, part(6, 0, 10))
+    assert found.before == LOADS[0]
+    assert found.gaps[0] == (GAP,)
+    assert (found.position(0).end, found.position(1).end, found.position(7).end) == (10, 5, 0)
+
+
+def test_records_of_the_first_load(store: MemoryStore) -> None:
+    """For records of the first load, a reload begins at offset 0, without marks."""
+    found = begun(store, part(1, 1, 0), part(2, 0, 10))
+    assert found.before is None
+    assert found.position(0) == PartitionRange(0, 0, 0)
+
+
+@promise("5 reload")
+def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
+    """If the manifest of one of the loads is not kept, or the manifest before them, the reload is
+    refused: without its marks, nobody can tell repeats from records."""
+    with pytest.raises(ReloadRefused, match="has records of load 2 or earlier loads") as refused:
+        operations.run(lineage(TOPIC, [part(6, 0, 10)], 3), store)
+    assert refused.value.hours == {layout.hour_text(HOUR)}
+    assert "manifests.keep" in str(refused.value)
+    store.put(layout.checkpoint(TOPIC, 4, 5), b"")
+    with pytest.raises(ReloadRefused) as refused:
+        begun(store, reject(5, 0, 33))
+    (sentence,) = refused.value.sentences
+    assert "are of load 5, and the manifests below load 5 are deleted" in sentence
+    assert "manifests.keep" in sentence
+
+
+@pytest.mark.parametrize(
+    "path", [f"{TOPIC}/{layout.hour_folder(HOUR)}/copy.parquet", merged(5), part(5, 7, 0)]
+)
+def test_a_file_of_which_nobody_knows_the_records(store: MemoryStore, path: str) -> None:
+    """A file with a name that no load gives is refused, and so is a file that cannot be of the load
+    in its name."""
+    with pytest.raises(ReloadRefused, match="neither name nor manifests say"):
+        begun(store, path)
+
+
+BELOW = BatchMark(8, 9, 1, 0)
+POSITION = PartitionRange(0, 0, 10, below=BELOW)
+
+
+@promise("5 reload")
+@pytest.mark.parametrize(
+    ("log_start", "watermark", "first", "words"),
+    [
+        (0, 40, 10, ""),
+        (10, 40, 10, ""),
+        (11, 40, 10, "partition 0: offsets 10 to 10 are gone"),
+        (50, 60, 10, "partition 0: offsets 10 to 39 are gone"),
+        (0, 39, 10, "loaded up to offset 40, but the log ends at 39"),
+    ],
+)
+def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, words: str) -> None:
+    """A reload reads from its position to the end of the last load of the records. If an offset is
+    gone, or the log ends earlier, it reads nothing, and the reason names partition and offset."""
+    found = beginnings.planned(TOPIC, Bounds(0, log_start, watermark), POSITION, 40, ())
+    assert (words in found.refused) if words else not found.refused
+    assert (found.position, found.first, found.end) == (10, first, 10 if words else 40)
+    assert found.below == BELOW
+
+
+def test_a_gap_of_the_loads_is_passed_over() -> None:
+    """Offsets that were gone when they were to be loaded need not be there."""
+    gaps = (Gap(10, 20, "accepted"),)
+    found = beginnings.planned(TOPIC, Bounds(0, 20, 50), POSITION, 40, gaps)
+    assert (found.first, found.end, found.refused) == (20, 40, "")
+    found = beginnings.planned(TOPIC, Bounds(0, 21, 50), POSITION, 40, gaps)
+    assert "offsets 10 to 20 are gone" in found.refused

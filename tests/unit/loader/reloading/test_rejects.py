@@ -1,0 +1,89 @@
+"""How many rejects each bucket has before a reload."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from skidway.loader.reloading.rejects import rejects_before
+from skidway.loader.state import layout
+from skidway.loader.state.live_file import LiveFile
+from skidway.loader.state.manifest import REJECTS, DataFile, Manifest
+from skidway.loader.state.parquet_file import write_table
+from support.loading import TOPIC, WHOLE
+from support.memory_store import MemoryStore
+from support.promises import promise
+
+BUCKET_MS = 60_000
+HOUR = 7
+START = HOUR * layout.HOUR_MS
+
+
+def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
+    """A file with one reject of agent 1 in each of these minutes of the hour."""
+    columns = {
+        "_agent": pa.array([1] * len(minutes), pa.int64()),
+        "timestamp_ms": pa.array([START + at * BUCKET_MS + 5 for at in minutes], pa.int64()),
+    }
+    path = layout.rejects(TOPIC, HOUR, load, 0, first)
+    names = ("_file_id", "_offset", "_length")
+    rest = {name: pa.array([0] * len(minutes), pa.int64()) for name in names}
+    made: DataFile = write_table(store, pa.table(columns | rest), REJECTS, path, path)
+    return LiveFile(made, load, None)
+
+
+def counted(load: int, *minutes: int, removed: tuple[str, ...] = ()) -> Manifest:
+    """The manifest of a load that counted so many rejects, in minutes of the hour and later."""
+    counts = [
+        {"agent": 1, "bucket": START + at * BUCKET_MS, "rejects": count}
+        for at, count in Counter(minutes).items()
+    ]
+    audit = {**WHOLE.audit, "deltas": [{"number": load, "counts": counts}]}
+    return replace(WHOLE, number=load, audit=audit, removed=removed)
+
+
+def by_minute(found: Counter[tuple[int, int]]) -> dict[int, int]:
+    return {(start - START) // BUCKET_MS: count for (_, start), count in found.items() if count}
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@promise("5 reload")
+def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
+    """The rejects of each bucket are counted in the files that hold them."""
+    files = [file(store, 1, 0, 3, 3, 4), file(store, 2, 10, 4)]
+    found, unknown = rejects_before(store, files, {}, BUCKET_MS)
+    assert (by_minute(found), unknown) == ({3: 2, 4: 2}, [])
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("damage", ["gone", "damaged", "another file"])
+def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
+    store: MemoryStore, damage: str
+) -> None:
+    """If a file is gone or damaged, its rejects are those that its load counted in the hour,
+    without those in the load's other files."""
+    files = [file(store, 1, 0, 3, 3, 4), file(store, 1, 10, 3), file(store, 2, 20, 5)]
+    if damage == "gone":
+        store.delete(files[0].file.path)
+    else:
+        data = store.read(files[1].file.path) if damage == "another file" else b"PAR1"
+        store.put(files[0].file.path, data or b"")
+    manifests = {1: counted(1, 3, 3, 3, 4, 60), 2: counted(2, 5)}
+    found, unknown = rejects_before(store, files, manifests, BUCKET_MS)
+    assert (by_minute(found), unknown) == ({3: 3, 4: 1, 5: 1}, [])
+
+
+def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
+    """A load that replaced files counted only changes, so nobody knows what a lost file of it
+    held."""
+    (lost,) = [file(store, 2, 0, 3)]
+    store.delete(lost.file.path)
+    _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)
+    assert unknown == [lost.file.path]

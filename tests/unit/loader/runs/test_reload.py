@@ -1,0 +1,519 @@
+"""`load reload`: the records of some hours are read again, and replace what is there."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from unittest.mock import patch
+
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.audit.counts.counts import Counts, Sums
+from skidway.audit.evidence.evidence import Evidence
+from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.judgement.policy import Policy
+from skidway.audit.judgement.verdict import BucketVerdict, Status
+from skidway.audit.recount import manifests as named
+from skidway.audit.recount import recount
+from skidway.audit.topic.messages import (
+    Announcement,
+    Delta,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+    encode,
+)
+from skidway.loader.runs.attempt import LostRace
+from skidway.loader.runs.reload import Wish
+from skidway.loader.runs.topic_run import RACES_MAX
+from skidway.loader.state import folding, layout
+from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
+from skidway.loader.state.tables import read_tables
+from support.fold import Fold, judge
+from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Record, datum
+from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
+from support.promises import promise
+
+HOUR_MS = layout.HOUR_MS
+FIRST = START_MS // HOUR_MS
+GROWN = json.dumps(
+    {
+        "type": "record",
+        "name": "Log",
+        "fields": [
+            {"name": "line", "type": "string"},
+            {"name": "level", "type": "int", "default": 3},
+        ],
+    }
+)
+CHOICE = json.dumps(
+    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": ["string", "long"]}]}
+)
+
+
+def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
+    """Hours, counted from that of the first lines."""
+    begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
+    return Wish(TOPIC, begin, end, may_reject, dry)
+
+
+@pytest.fixture
+def loading() -> MemoryLoading:
+    """Three loads: two with rows of one hour, and one between them with rows of the next hour."""
+    made = MemoryLoading()
+    for hour in (0, 1, 0):
+        made.write(20, time_ms=START_MS + hour * HOUR_MS)
+        made.run()
+    return made
+
+
+def paths(loading: MemoryLoading, load: int, kind: str = "rows") -> list[str]:
+    return [each.path for each in loading.manifest(load).files if each.kind == kind]
+
+
+def lines(loading: MemoryLoading) -> list[object]:
+    return [row["line"] for row in loading.rows()]
+
+
+def all_lines(count: int) -> list[str]:
+    return [f"line {at}" for at in range(count)]
+
+
+def faults(loading: MemoryLoading) -> list[str]:
+    """What a recount finds, against the counts that the audit has heard."""
+    result = recount.recount(loading.store, named.head(loading.store, TOPIC))
+    differences = recount.compare(result, evidence(loading), [Tier.HDFS])
+    return [each.sentence for each in result.faults.kept] + [each.reason for each in differences]
+
+
+def evidence(loading: MemoryLoading) -> Evidence:
+    return Fold(loading.said()).evidence()
+
+
+def rejects(loading: MemoryLoading) -> Counter[tuple[int, int]]:
+    """The loader's rejects by (agent, bucket), as the audit's evidence has them."""
+    found = Counter[tuple[int, int]]()
+    for (start, _), by_agent in evidence(loading).topic(SOURCE).tallies.items():
+        for agent, tallies in by_agent.items():
+            found[agent, start] += sum(each.sums.rejects for each in tallies.values())
+    return found
+
+
+def once(action: Callable[[], object]) -> Callable[[], None]:
+    left = [action]
+
+    def act() -> None:
+        if left:
+            left.pop()()
+
+    return act
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("load", [1, 3])
+def test_a_file_that_is_gone_comes_back(loading: MemoryLoading, load: int) -> None:
+    """A reload brings a deleted file's rows back, even if the file was of the newest load. Files of
+    other hours stay as they are, and the audit hears nothing new."""
+    said = loading.said()
+    (path,) = paths(loading, load)
+    loading.store.delete(path)
+    assert len(faults(loading)) == 2
+    done = loading.reload(wish())
+    assert (done.problems, done.notes) == ([], [])
+    assert (done.loads, done.files_before, done.records) == ([4], 2, 40)
+    assert lines(loading) == all_lines(60)
+    assert faults(loading) == []
+    assert loading.said() == said
+    assert sorted(loading.manifest(4).removed) == sorted(paths(loading, 1) + paths(loading, 3))
+    assert loading.store.length(paths(loading, 2)[0]) is not None
+    loading.write(5)
+    assert (loading.run().repeats, lines(loading)) == (0, all_lines(65))
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("load", [1, 3])
+@pytest.mark.parametrize("cut", [0, 10])
+def test_a_damaged_file_is_replaced(loading: MemoryLoading, load: int, cut: int) -> None:
+    """A reload replaces a file that has other bytes, or fewer bytes, than were committed."""
+    (path,) = paths(loading, load)
+    data = loading.store.read(path) or b""
+    loading.store.put(path, b"PAR1" + bytes(len(data) - 4 - cut))
+    done = loading.reload(wish())
+    assert (done.problems, done.loads) == ([], [4])
+    assert (lines(loading), faults(loading)) == (all_lines(60), [])
+
+
+def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
+    """Appends three records of a file whose announcement is missing, and loads them as rejects."""
+    records = (Record(AGENT, 9, at * 10, 10, time_ms + at * 60_000) for at in range(3))
+    loading.append(*records)
+    assert loading.run(announce_wait_ms=0).rejects == 3
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
+def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
+    """Records that were rejects because their file was not announced become rows after the
+    announcement. The audit hears of each bucket that it has fewer rejects and as many records;
+    with all files of rejects there or not."""
+    unannounced(loading)
+    assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
+    if lost != "nothing":
+        loading.store.delete(paths(loading, 4, "rejects")[0])
+    before = [(x.counts, x.number) for x in loading.deltas()]
+    loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+    done = loading.reload(wish())
+    assert (done.problems, done.notes) == ([], [])
+    assert (done.loads, done.rejects_before, done.rejects_after) == ([5], 3, 0)
+    assert len(loading.rows()) == 63
+    assert faults(loading) == []
+    assert set(rejects(loading).values()) == {0}
+    *old, new = loading.deltas()
+    assert [(x.counts, x.number) for x in old] == before
+    assert {(x.count, x.bytes, x.checksum, x.rejects) for x in new.counts} == {(0, 0, 0, -1)}
+    assert new.ranges == ()
+    ledger = Ledger()
+    ledger.take(encode(each) for each in loading.said())
+    assert ledger.evidence().topic(SOURCE).tallies == evidence(loading).topic(SOURCE).tallies
+    loading.write(5)
+    assert loading.run().rows == 5
+    assert len(loading.rows()) == 68
+
+
+@contextmanager
+def folded_often() -> Iterator[None]:
+    """Each load writes a checkpoint."""
+    with patch("skidway.loader.runs.old_manifests.folding.fold", partial(folding.fold, every=1)):
+        yield
+
+
+def closed(loading: MemoryLoading) -> None:
+    """The fixture's file is closed, and a load drops its marks and its name. Another file comes."""
+    known = ("host", "/log/1", 1, 1, b"", 0, SOURCE)
+    loading.say(Announcement(0, AGENT, 1, *known, length=60 * LENGTH))
+    loading.say(Announcement(0, AGENT, 2, "host", "/log/2", 1, 2, b"", 0, SOURCE))
+    other_hour = START_MS + 5 * HOUR_MS
+    loading.append(Record(AGENT, 2, 0, LENGTH, other_hour))
+    loading.run()
+    agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
+    loading.say(Seal(agent, 9, GRACE_MS, (SealedTopic(SOURCE, GRACE_MS, 1, ((0, 60),)),)))
+    loading.clock.advance(SETTLED_MS / 1000)
+    loading.append(Record(AGENT, 2, LENGTH, LENGTH, other_hour))
+    loading.run()
+    assert read_tables(loading.store, loading.manifest(5)).locations.keys() == {(AGENT, 2)}
+
+
+@promise("5 reload")
+@pytest.mark.parametrize("hour", [0, 1])
+def test_files_that_were_closed_since_have_their_names(loading: MemoryLoading, hour: int) -> None:
+    """The records of a file that was closed since, and whose name the loader dropped, become rows
+    with host and path again, not rejects."""
+    closed(loading)
+    before = loading.rows()
+    loading.store.delete(paths(loading, 1 + hour)[0])
+    done = loading.reload(wish(hour), announce_wait_ms=0)
+    assert (done.problems, done.notes, done.rejects_after) == ([], [], 0)
+    assert [(row["line"], row["_host"], row["_file"]) for row in loading.rows()] == [
+        (row["line"], row["_host"], row["_file"]) for row in before
+    ]
+    assert faults(loading) == []
+    assert read_tables(loading.store, loading.manifest(6)).locations.keys() == {(AGENT, 2)}
+
+
+@promise("5 reload")
+def test_hours_of_manifests_that_are_deleted_are_refused(loading: MemoryLoading) -> None:
+    """If the manifest before an hour's first load is deleted, the hour stays as it is, and one
+    sentence names the setting that decides it. Later hours are reloaded."""
+    with folded_often():
+        for hour in (2, 3, 4):
+            loading.write(20, time_ms=START_MS + hour * HOUR_MS)
+            loading.run(manifests_keep=2)
+        assert loading.store.read(layout.manifest(TOPIC, 4)) is None
+        before = loading.store.snapshot
+        for hour in (0, 2, 3):
+            (problem,) = loading.reload(wish(hour)).problems
+            assert "manifests.keep" in str(problem)
+            assert loading.store.snapshot == before
+        loading.store.delete(paths(loading, 6)[0])
+        assert loading.reload(wish(4), manifests_keep=2).problems == []
+    assert (lines(loading), faults(loading)) == (all_lines(120), [])
+
+
+@promise("5 reload")
+def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoading) -> None:
+    """If a reload replaces files that a checkpoint names, rows and rejects, the next checkpoint
+    names the new ones."""
+    with folded_often():
+        unannounced(loading)
+        loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+        done = loading.reload(wish())
+        assert (done.problems, done.loads) == ([], [5])
+        assert faults(loading) == []
+        loading.write(5)
+        loading.run()
+    assert (len(loading.rows()), faults(loading)) == (68, [])
+    assert loading.reload(wish()).problems == []
+    assert (len(loading.rows()), faults(loading)) == (68, [])
+
+
+def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> None:
+    """While a reload works, it shows its slices; its manifest says how long it took, and counts no
+    rows."""
+    loading.shown.clear()
+    loading.slice_s = 2.0
+    loading.reload(wish())
+    assert {(each.step, each.slices_total) for each in loading.shown} == {("reload", 1)}
+    made = loading.manifest(4)
+    assert (made.seconds, made.rows()) == (2.0, 0)
+
+
+@promise("5 reload")
+def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) -> None:
+    """A bucket with rejects that agents, too, have counted is complete, with a warning. After a
+    reload that turns the rejects into rows it is complete without one."""
+    unannounced(loading)
+    before = verdicts(loading)
+    assert {each.status for each in before} == {Status.COMPLETE}
+    assert [each.rejects for each in before if each.warnings] == [1, 1, 1]
+    loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+    loading.reload(wish())
+    after = verdicts(loading)
+    assert [each.status for each in after] == [each.status for each in before]
+    assert not any(each.warnings or each.rejects for each in after)
+
+
+def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
+    """The verdicts if an agent has counted and sealed what the loads have counted."""
+    now_ms = START_MS + 5 * HOUR_MS
+    agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
+    sums = Counts()
+    for each in (count for delta in loading.deltas() for count in delta.counts):
+        key = (each.source, each.agent, each.bucket)
+        sums.put(key, Sums(each.count, each.bytes, each.checksum))
+    delta = Delta(agent, 1, now_ms, counts=sums.to_messages({}))
+    seal = Seal(agent, 2, now_ms, (SealedTopic(SOURCE, now_ms, 1),))
+    policy = Policy(tiers=(Tier.AGENT, Tier.HDFS))
+    return judge([*loading.said(), delta, seal], policy, now_ms)
+
+
+@promise("5 reload")
+def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoading) -> None:
+    """Records that were rejects because the registry lacked their schema become rows, in the
+    columns of the newest schema."""
+    value = datum("late", SCHEMA, SCHEMA_ID + 1)
+    loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, value=value))
+    assert loading.run().rejects == 1
+    loading.versions.append(SCHEMA)
+    loading.versions.append(GROWN)
+    assert loading.reload(wish()).problems == []
+    assert lines(loading)[-1] == "late"
+    assert faults(loading) == []
+    assert set(rejects(loading).values()) == {0}
+    file = loading.store.read(paths(loading, 5)[0]) or b""
+    assert "level" in pq.read_schema(io.BytesIO(file)).names
+
+
+@promise("5 reload")
+def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading) -> None:
+    """If rows would become rejects, the reload changes nothing, until the operator says that this
+    is right. Then the audit hears of the rejects."""
+    loading.versions = ["", json.dumps({**json.loads(SCHEMA), "name": "Other"})]
+    before = loading.store.snapshot
+    (problem,) = loading.reload(wish()).problems
+    assert "40 of 40 records that are rows would become rejects" in str(problem)
+    assert loading.store.snapshot == before
+    done = loading.reload(wish(may_reject=True))
+    assert (done.problems, done.rejects_after) == ([], 40)
+    assert (lines(loading), faults(loading)) == (all_lines(40)[20:], [])
+    assert rejects(loading)[AGENT, START_MS - START_MS % 60_000] == 40
+
+
+@promise("5 reload")
+def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
+    """Repeats that the loads of the hour dropped are dropped again, also those of records that
+    earlier loads took in other hours."""
+    later = START_MS + 3 * HOUR_MS
+    repeated = (Record(AGENT, 1, at * LENGTH, LENGTH, later) for at in range(40))
+    loading.append(*repeated, Record(AGENT, 1, 60 * LENGTH, LENGTH, later))
+    assert loading.run().repeats == 40
+    done = loading.reload(wish(3))
+    assert (done.problems, done.records) == ([], 1)
+    assert (len(loading.rows()), faults(loading)) == (61, [])
+
+
+@promise("5 reload")
+def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -> None:
+    """If the log has other records than those that were committed, or fewer of them, nothing
+    changes, and the sentence has both numbers. Other hours are reloaded all the same."""
+    log = loading.cluster.log(DATA)
+    good, end = list(log.batches), log.end
+    del log.batches[2:]
+    log.end = 40
+    loading.append(*(Record(AGENT, 1, at * LENGTH, LENGTH) for at in range(41, 61)))
+    before = loading.store.read(paths(loading, 3)[0])
+    with patch("skidway.loader.runs.topic_reload.compared", lambda *given: given[-1]):
+        done = loading.reload(wish(0, 2))
+    assert [str(each) for each in done.problems] == [
+        f"{TOPIC}, hour {layout.hour_text(FIRST)}: the log has 40 records, but they are not the 40 "
+        "that were committed; nothing of this hour is changed"
+    ]
+    assert (done.loads, done.hours, done.exit_code) == ([4], {layout.hour_text(FIRST + 1)}, 1)
+    assert loading.store.read(paths(loading, 3)[0]) == before
+    (problem,) = loading.reload(wish()).problems
+    assert "diverged" in str(problem)
+    log.batches, log.end = good, end
+    assert loading.reload(wish()).problems == []
+
+
+@promise("5 reload")
+def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
+    """If an offset of the hour's loads is gone from the log, nothing changes, and the sentence
+    names partition and offset. Hours of later loads are still reloaded."""
+    loading.store.delete(paths(loading, 1)[0])
+    loading.cluster.log(DATA).expire(20)
+    before = loading.store.snapshot
+    done = loading.reload(wish())
+    assert [str(each) for each in done.problems] == [
+        f"{TOPIC} partition 0: offsets 0 to 19 are gone from the log, so the records from offset 0 "
+        "on cannot be loaded again"
+    ]
+    assert loading.store.snapshot == before
+    assert loading.reload(wish(1)).problems == []
+
+
+@promise("5 reload")
+def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: MemoryLoading) -> None:
+    """If the log lacks offsets of some hours, the other hours are reloaded, and each hour that is
+    not is named."""
+    loading.write(20, time_ms=START_MS + 2 * HOUR_MS)
+    loading.run()
+    loading.cluster.log(DATA).expire(20)
+    loading.store.delete(paths(loading, 2)[0])
+    done = loading.reload(wish(0, 3))
+    assert len(done.problems) == 1
+    assert done.hours == {layout.hour_text(FIRST + 1), layout.hour_text(FIRST + 2)}
+    assert (lines(loading), faults(loading)) == (all_lines(80), [])
+
+
+def test_gaps_that_the_loads_passed_over_are_no_obstacle() -> None:
+    """A reload passes over the offsets that were gone when the hour was loaded first."""
+    loading = MemoryLoading()
+    loading.write(40, batch_records=10)
+    loading.cluster.log(DATA).expire(20)
+    assert loading.run(gaps_accepted=[f"{TOPIC}/0/0-20"]).rows == 20
+    loading.store.delete(paths(loading, 1)[0])
+    assert loading.reload(wish()).problems == []
+    assert (lines(loading), faults(loading)) == (all_lines(40)[20:], [])
+
+
+@promise("5 reload")
+def test_files_that_were_put_together_are_reloaded(loading: MemoryLoading) -> None:
+    """The rows of a compacted file come back, and those of a file that a reload has written."""
+    loading.compact()
+    for load in (4, 5):
+        for path in paths(loading, load):
+            loading.store.delete(path)
+        done = loading.reload(wish())
+        assert (done.problems, done.loads) == ([], [load + 1])
+        assert (lines(loading), faults(loading)) == (all_lines(60), [])
+
+
+@promise("5 reload")
+def test_a_load_during_the_reload_wins(loading: MemoryLoading) -> None:
+    """If a load commits rows of the hour meanwhile, the reload begins again, with the files that
+    the output has then."""
+
+    def load() -> None:
+        loading.write(7)
+        loading.run()
+
+    done = loading.reload(wish(), once(load))
+    assert (done.problems, done.loads, done.records) == ([], [5], 47)
+    assert (lines(loading), faults(loading)) == (all_lines(67), [])
+
+
+def test_a_reload_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
+    """If another loader commits first again and again, the reload fails and changes nothing."""
+
+    def load() -> None:
+        loading.write(1)
+        loading.run()
+
+    (problem,) = loading.reload(wish(), load).problems
+    assert "try again later" in str(problem)
+    assert problem.exit_code == LostRace.exit_code
+    assert (lines(loading), faults(loading)) == (all_lines(60 + RACES_MAX), [])
+
+
+@promise("5 reload")
+def test_messages_of_a_load_that_ended_early_are_published_first(
+    loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a load ended after its commit and before its counts were published, the reload publishes
+    these counts before its own."""
+    with monkeypatch.context() as patched:
+        patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
+        unannounced(loading)
+    assert [each.number for each in loading.deltas()] == [1, 2, 3]
+    loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+    assert loading.reload(wish()).problems == []
+    assert [each.number for each in loading.deltas()] == [1, 2, 3, 4, 5]
+    assert faults(loading) == []
+
+
+@promise("5 success file")
+def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
+    """A reload puts the file that marks an hour back if the hour has the same rows. If rejects
+    became rows, the hour waits for the audit's next verdict."""
+    unannounced(loading)
+    for at in (0, 1):
+        loading.store.put(layout.success(TOPIC, layout.hour_text(FIRST + at)), b"{}")
+    assert loading.reload(wish(0, 2)).problems == []
+    for at in (0, 1):
+        assert loading.store.read(layout.success(TOPIC, layout.hour_text(FIRST + at))) == b"{}"
+    loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+    assert loading.reload(wish(0, 2)).problems == []
+    assert loading.store.read(layout.success(TOPIC, layout.hour_text(FIRST))) is None
+    assert loading.store.read(layout.success(TOPIC, layout.hour_text(FIRST + 1))) == b"{}"
+
+
+def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
+    """A load reloads hours with at most `max.offsets.per.load` records, but at least one hour, and
+    reads at most so many offsets at once."""
+    done = loading.reload(wish(0, 2), max_offsets_per_load=1)
+    assert (done.problems, done.loads) == ([], [4, 5])
+    assert (lines(loading), faults(loading)) == (all_lines(60), [])
+
+
+def test_a_dry_run_changes_nothing(loading: MemoryLoading) -> None:
+    """A dry run says what would be read and replaced, and changes nothing."""
+    before = loading.store.snapshot
+    done = loading.reload(wish(1, 5, dry=True))
+    assert (done.problems, done.loads, done.records, done.offsets) == ([], [], 20, 20)
+    assert loading.store.snapshot == before
+
+
+def test_hours_without_files(loading: MemoryLoading) -> None:
+    """A reload of hours that have no files says so."""
+    done = loading.reload(wish(7))
+    assert (done.loads, done.notes) == ([], [f"{TOPIC} has no files in these hours"])
+
+
+@promise("5 columns")
+def test_a_damaged_file_of_an_older_schema_is_no_obstacle(loading: MemoryLoading) -> None:
+    """If a new schema needs other files to be rewritten, they are rewritten first. A damaged file
+    of the hour, which cannot be rewritten, is replaced by the reload."""
+    (path,) = paths(loading, 1)
+    loading.store.put(path, bytes(10))
+    loading.versions.append(CHOICE)
+    done = loading.reload(wish())
+    assert (done.problems, done.loads) == ([], [5])
+    assert [each.id for each in loading.manifest(5).schemas] == [SCHEMA_ID + 1]
+    assert [row["line"]["member0"] for row in loading.rows()] == all_lines(60)
+    assert faults(loading) == []

@@ -1,0 +1,89 @@
+"""What people write after `skidway load reload`, and what they see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from skidway.cli import main
+from skidway.errors import SkidwayError
+from skidway.loader.runs.reload import Reloaded, Wish
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> list[str]:
+    """The settings that a command needs."""
+    settings = {
+        "bootstrap.servers": "127.0.0.1:1", "schema.registry.url": "http://127.0.0.1:1",
+        "topics": "logs", "output": str(tmp_path),
+    }  # fmt: skip
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+
+
+def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tuple[int, Any]:
+    """The exit status, and what the command asked for."""
+    asked: list[Wish] = []
+
+    def reload(_settings: object, wish: Wish, *_: object, **__: object) -> Reloaded:
+        asked.append(wish)
+        return result or Reloaded(wish.topic)
+
+    with (
+        patch("skidway.loader.runs.reload.reload", reload),
+        patch("skidway.loader.cli._Interrupt"),
+    ):
+        code = main(["load", "reload", *words, *given])
+    return code, asked[0] if asked else None
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("2026-01-31T10", "2026-01-31T12"),
+        ("2026-01-31T10:00:00Z", "2026-01-31T12:00"),
+        ("2026-01-31T11:00+01:00", "2026-01-31T13:00:00+01:00"),
+    ],
+)
+def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> None:
+    """The hours are given like other times, and are hours in UTC."""
+    code, wish = wished(given, "logs", "--from", begin, "--to", end)
+    assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "words"),
+    [
+        ("2026-01-31T10:30", "2026-01-31T12", "--from '2026-01-31T10:30' is not the start of"),
+        ("2026-01-31T10", "2026-01-31T11:00:01", "--to '2026-01-31T11:00:01' is not the start"),
+        ("2026-01-31T10", "2026-01-31T10", "--to is a later hour than --from"),
+        ("yesterday", "2026-01-31T10", "--from 'yesterday' is neither a time"),
+    ],
+)
+def test_only_whole_hours_are_reloaded(
+    given: list[str], capsys: pytest.CaptureFixture[str], begin: str, end: str, words: str
+) -> None:
+    """Times that are not the start of an hour are refused, with status 2."""
+    code, wish = wished(given, "logs", "--from", begin, "--to", end)
+    assert (code, wish) == (2, None)
+    assert words in capsys.readouterr().err
+
+
+def test_problems_are_printed_and_give_the_status(
+    given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each problem is a sentence for people, and the command ends with the status of the gravest
+    problem. The document for programs has the hours and the problems."""
+    hours = ["--from", "2026-01-31T10", "--to", "2026-01-31T12"]
+    result = Reloaded("logs", [4], {"2026-01-31T11"}, problems=[SkidwayError("offset 3 is gone")])
+    options = ("--more-rejects", "--dry-run")
+    code, wish = wished(given, "logs", *hours, *options, result=result)
+    assert (code, wish.may_reject, wish.dry) == (1, True, True)
+    assert "skidway load: offset 3 is gone" in capsys.readouterr().err
+    assert wished(given, "logs", *hours, "--json", result=result)[0] == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["ok"], document["hours"]) == (False, ["2026-01-31T11"])
+    assert document["problems"] == ["offset 3 is gone"]
