@@ -9,18 +9,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from support.processes import Program, eventually, skidway
+from support.processes import eventually
 from support.promises import promise
+from support.spark_cluster import java_children
 from tests.crash.loader.conftest import Loading, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
-
-
-def jvms(program: Program) -> list[int]:
-    """The process ids of the program's Java processes."""
-    tasks = Path(f"/proc/{program.pid}/task").glob("*/children")
-    children = [int(pid) for each in tasks for pid in each.read_text().split()]
-    return [pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
 
 
 def rows(loading: Loading) -> int:
@@ -29,19 +23,18 @@ def rows(loading: Loading) -> int:
 
 
 @promise("5 real loader")
-def test_a_resident_loader_outlives_its_spark(loading: Loading, tmp_path: Path) -> None:
+def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
     """A resident loader loads what arrives, run after run, on one Spark. After a kill -9 of Spark's
     Java process, it starts Spark again, and every row exists once. After SIGTERM it ends with
     status 0, and leaves no Java process and no staged file."""
-    words = [each for each in loading.arguments() if each != "--json"]
-    program = Program(skidway(*words, "--every", "1s"), tmp_path / "resident.out").start()
+    program = loading.start_resident()
     seen: list[int] = []
     for first in (0, 100, 200, 300):
         for partition in (0, 1):
             loading.cluster.send(loading.topic, partition, first, 100)
         program.wait_until(lambda: rows(loading) >= 2 * (first + 100))  # noqa: B023
         assert identities(loading.rows()) == lines(first + 100)
-        seen += jvms(program)
+        seen += java_children(program.pid)
         if first == 100:
             os.kill(seen[-1], signal.SIGKILL)
     assert len(set(seen)) == 2
