@@ -64,12 +64,12 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
         (
             OSError("early eof"),
             StoreUnreachable,
-            "the NameNode or a DataNode does not answer: early eof",
+            "no connection to the NameNode or a DataNode: early eof",
         ),
         (
             OSError("No route to host (os error 113)"),
             StoreUnreachable,
-            "the NameNode or a DataNode does not answer: No route to host (os error 113)",
+            "no connection to the NameNode or a DataNode: No route to host (os error 113)",
         ),
         (IsADirectoryError("/logs/file"), StoreFailed, "/logs/file"),
         (ValueError(""), StoreFailed, "ValueError"),
