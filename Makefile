@@ -171,7 +171,7 @@ test: check
 
 test-deep: $(if $(TESTED),,check) $(SUITES)
 
-# Tests that need Node, Go, Debian packages or root have the mark `foreign`. Installs what they need if
+# Tests that need Node, Go, an older Spark, Debian packages or root have the mark `foreign`. Installs what they need if
 # it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign

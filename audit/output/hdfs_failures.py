@@ -81,5 +81,5 @@ def _reason(error: Exception) -> _Reason:
     first = (text.strip().splitlines() or [type(error).__name__])[0]
     if type(error) is OSError or isinstance(error, (ConnectionError, TimeoutError)):
         # The client raises other subclasses of OSError for files and permissions.
-        return _Reason(f"the NameNode or a DataNode does not answer: {first}", True)
+        return _Reason(f"no connection to the NameNode or a DataNode: {first}", True)
     return _Reason(first, any(word in text.lower() for word in _NETWORK))

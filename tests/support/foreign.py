@@ -1,4 +1,4 @@
-"""What tests need from Node, Go and Debian: tools and stock clients.
+"""What tests need from Node, Go, Debian and an older Spark: tools and stock clients.
 
 The clients are made once, in .cache/peers.
 `python tests/support/foreign.py` (which `make foreign` runs first) makes the clients and tools that
@@ -26,7 +26,7 @@ from skidway.errors import SkidwayError
 from support.peers import CACHE, ROOT, PeerMissing, provide
 
 CLIENTS = ROOT / "tests" / "clients"
-NODE, FRANZ_GO = "node", "franz-go"
+NODE, FRANZ_GO, SPARK = "node", "franz-go", "spark-4.1"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
 """The machine's architecture as npm and as Go name it."""
 FETCHES_TOOLCHAINS = (1, 21)
@@ -43,6 +43,12 @@ def node_driver(name: str) -> list[str]:
 def go_driver() -> list[str]:
     """The command of the Go driver. Raises PeerMissing, which says how to get the driver."""
     return [str(_made(FRANZ_GO) / "driver")]
+
+
+def older_spark() -> Path:
+    """The folder with the oldest pyspark on which the loader runs, for PYTHONPATH. Raises
+    PeerMissing, which says how to get the folder."""
+    return _made(SPARK) / "packages"
 
 
 def make_node() -> None:
@@ -66,7 +72,17 @@ def make_franz_go() -> None:
     _run(build, folder, words, environment)
 
 
-MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go}
+def make_spark() -> None:
+    """Lets pip build the pyspark that requirements.txt names, without what it requires: all of that
+    is in the environment of the tests."""
+    install = [
+        sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+        "--no-deps", "--target", "packages", "--require-hashes", "-r", "requirements.txt",
+    ]  # fmt: skip
+    _run(install, CACHE / SPARK, "pip could not install pyspark 4.1")
+
+
+MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go, SPARK: make_spark}
 
 
 def main() -> int:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import zipfile
+from collections.abc import Collection, Iterator
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
-from deploy.packaging import wheels
+from packaging.requirements import Requirement
+
+from deploy.packaging import own_wheel, wheels
 
 VERSION = "9.8.7"
 
@@ -37,3 +44,47 @@ def run(command: list[str], **options: object) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return str(done.stdout)
+
+
+def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) -> None:
+    """Puts skidway with some extras into the virtual environment `into`, as pip would. Skidway
+    comes from this tree, and what it requires from the environment of this process.
+
+    without: names of distributions that are left out.
+    """
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = into / "lib" / version / "site-packages"
+    for each in required_by(Requirement(requirement)):
+        if each.name not in {"skidway", *without}:
+            for file in each.files or ():
+                if ".." not in file.parts:  # a command, which belongs into another directory
+                    _place(Path(str(each.locate_file(file))), packages / file)
+    with zipfile.ZipFile(own_wheel.build(VERSION, into.parent)) as wheel:
+        wheel.extractall(packages)
+
+
+def required_by(wanted: Requirement) -> Iterator[metadata.Distribution]:
+    """The installed distributions that a requirement needs, each of them once."""
+    pending, seen = [wanted], set[str]()
+    while pending:
+        each = pending.pop()
+        if str(each) in seen:
+            continue
+        seen.add(str(each))
+        found = metadata.distribution(each.name)
+        yield found
+        for text in found.requires or ():
+            needed = Requirement(text)
+            extras = each.extras or {""}
+            if needed.marker is None or any(needed.marker.evaluate({"extra": x}) for x in extras):
+                pending.append(needed)
+
+
+def _place(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists() or not source.is_file():
+        return
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)

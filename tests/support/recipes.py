@@ -16,10 +16,10 @@ from support.hosts import Host
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
-def blocks(heading: str) -> list[str]:
-    """The blocks of commands below a heading, in order. Raises KeyError if the guide has no such
+def blocks(heading: str, page: Path = GUIDE) -> list[str]:
+    """The blocks of commands below a heading, in order. Raises KeyError if the page has no such
     heading."""
-    text = GUIDE.read_text()
+    text = page.read_text()
     found = re.search(
         rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL
     )

@@ -9,23 +9,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from support.processes import Program, eventually, skidway
+from support.processes import eventually
 from support.promises import promise
+from support.spark_cluster import java_children
 from tests.crash.loader.conftest import HERE, Loading, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
-
-
-def jvms(program: Program) -> list[int]:
-    """The process ids of the program's Java processes."""
-    tasks = Path(f"/proc/{program.pid}/task").glob("*/children")
-    children = [int(pid) for each in tasks for pid in each.read_text().split()]
-    return [pid for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
-
-
-def resident(loading: Loading, folder: Path) -> Program:
-    words = [each for each in loading.arguments() if each != "--json"]
-    return Program(skidway(*words, "--every", "1s"), folder / "resident.out")
 
 
 def rows(loading: Loading) -> int:
@@ -34,18 +23,18 @@ def rows(loading: Loading) -> int:
 
 
 @promise("5 real loader")
-def test_a_resident_loader_outlives_its_spark(loading: Loading, tmp_path: Path) -> None:
+def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
     """A resident loader loads what arrives, run after run, on one Spark. After a kill -9 of Spark's
     Java process, it starts Spark again, and every row exists once. After SIGTERM it ends with
     status 0, and leaves no Java process and no staged file."""
-    program = resident(loading, tmp_path).start()
+    program = loading.start_resident()
     seen: list[int] = []
     for first in (0, 100, 200, 300):
         for partition in (0, 1):
             loading.cluster.send(loading.topic, partition, first, 100)
         program.wait_until(lambda: rows(loading) >= 2 * (first + 100))  # noqa: B023
         assert identities(loading.rows()) == lines(first + 100)
-        seen += jvms(program)
+        seen += java_children(program.pid)
         if first == 100:
             os.kill(seen[-1], signal.SIGKILL)
     assert len(set(seen)) == 2
@@ -57,12 +46,12 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading, tmp_path: Path) 
 
 
 @promise("5 real loader", "5 host and path")
-def test_small_loads_need_no_spark(loading: Loading, tmp_path: Path) -> None:
+def test_small_loads_need_no_spark(loading: Loading) -> None:
     """A resident loader whose loads are small starts no Java process. It loads what arrives, also
     lines of files that are announced between its runs. After a kill -9, the next one goes on, and
     every row exists once."""
     loading.way = HERE
-    program = resident(loading, tmp_path).start()
+    program = loading.start_resident()
     for first in (0, 1000, 2000):
         loading.cluster.announce(loading.topic, 3 + first)
         for partition in (0, 1):
@@ -70,14 +59,14 @@ def test_small_loads_need_no_spark(loading: Loading, tmp_path: Path) -> None:
         loading.cluster.send(loading.topic, 0, first, 1000, file=3 + first)
         if first < 2000:
             program.wait_until(lambda: rows(loading) >= 3 * (first + 1000))  # noqa: B023
-        assert jvms(program) == []
+        assert java_children(program.pid) == []
     eventually(lambda: loading.state("staging/*/rows-*") or rows(loading) == 9000)
     program.kill()
-    program = resident(loading, tmp_path).start()
+    program = loading.start_resident()
     program.wait_until(lambda: rows(loading) >= 9000)
     others = [(3 + first, first + line) for first in (0, 1000, 2000) for line in range(1000)]
     assert identities(loading.rows()) == sorted(lines(3000) + others)
-    assert jvms(program) == []
+    assert java_children(program.pid) == []
     program.stop()
     assert program.returncode == 0, program.output()
     assert loading.state("staging/*") == []

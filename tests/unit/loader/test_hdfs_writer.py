@@ -11,7 +11,6 @@ import pytest
 from skidway.audit.output import StoreFailed, StoreUnreachable
 from skidway.loader.store import hdfs_writer
 from skidway.loader.store.hdfs_writer import BEGINNINGS_MAX, WRITE_BYTES, HdfsWriter
-from support.promises import promise
 
 REFUSED = OSError("Connection refused (os error 111)")
 QUOTA = RuntimeError('RPCError("a.DSQuotaExceededException", "The DiskSpace quota is exceeded")')
@@ -49,7 +48,6 @@ class Made:
         return self.files[-1]
 
 
-@promise("5 real loader")
 def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
     """The NameNode may choose a dead DataNode for a new file. The writer then begins the file
     again, so that the file has all bytes, once."""
@@ -95,7 +93,6 @@ class Stuck(File):
         self.ended.wait(30)
 
 
-@promise("5 real loader")
 def test_a_file_begins_again_where_its_sync_does_not_return(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -8,7 +8,6 @@ import pytest
 from skidway.audit.output import StoreFailed, StoreUnreachable
 from skidway.audit.output.hdfs_failures import failures
 from skidway.errors import SkidwayError
-from support.promises import promise
 
 PATH = "hdfs://nn:8020/logs/file"
 STACK = r"\n\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.a(FSNamesystem.java:1)"
@@ -28,7 +27,6 @@ NO_DATA_NODE = (
 NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }]'
 
 
-@promise("5 real loader")
 @pytest.mark.parametrize(
     ("error", "kind", "sentence"),
     [
@@ -66,12 +64,12 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
         (
             OSError("early eof"),
             StoreUnreachable,
-            "the NameNode or a DataNode does not answer: early eof",
+            "no connection to the NameNode or a DataNode: early eof",
         ),
         (
             OSError("No route to host (os error 113)"),
             StoreUnreachable,
-            "the NameNode or a DataNode does not answer: No route to host (os error 113)",
+            "no connection to the NameNode or a DataNode: No route to host (os error 113)",
         ),
         (IsADirectoryError("/logs/file"), StoreFailed, "/logs/file"),
         (ValueError(""), StoreFailed, "ValueError"),

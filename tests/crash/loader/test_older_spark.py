@@ -1,0 +1,31 @@
+"""The loader on the oldest Spark that it allows (pyproject.toml), with this Spark's own pyspark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support import foreign
+from support.promises import promise
+from tests.crash.loader.conftest import Loading, counted, fill, identities, lines
+
+pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.foreign]
+
+
+@promise("5 real loader")
+def test_a_load_on_the_oldest_spark(loading: Loading, tmp_path: Path) -> None:
+    """Spark 4.1 loads each line once, and a later load goes on after it."""
+    older = {"PYTHONPATH": f"{foreign.older_spark()}:{os.environ.get('PYTHONPATH', '')}"}
+    log = tmp_path / "spark.log"
+    fill(loading, 0, 2000)
+    program = loading.start(f"spark.log.file={log}", env=older)
+    assert program.wait() == 0, program.output()
+    assert "Running Spark version 4.1.0" in log.read_text()
+    fill(loading, 1900, 200)
+    program = loading.start(env=older)
+    assert program.wait() == 0, program.output()
+    assert identities(loading.rows()) == lines(2100)
+    assert counted(loading) == 4200
+    assert loading.state("staging/*") == []
