@@ -38,19 +38,23 @@ def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
 def asked(
     unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
-    """The hours to ask about, oldest first. unmarked: hours with rows that are not marked. missing:
-    hours without a mark among those that were looked at. judged: the collector's last judgements.
+    """The hours to ask about, those with rows first. unmarked: hours with rows that are not marked.
+    missing: hours without a mark among those that were looked at. judged: the collector's last
+    judgements.
 
     Each run draws a few of the older hours, and a few of the recent hours that the collector has
     found incomplete, because its last judgement may be old. So hours that stay incomplete do not
-    hold back the others.
+    hold back the others. A slow collector may answer only the first questions of a run, so each run
+    asks in another order.
     """
-    recent = over(now_ms, RECENT_HOURS)
-    found = {hour for hour in {*unmarked, *missing} if hour <= recent[-1]}
+    recent, with_rows = over(now_ms, RECENT_HOURS), {*unmarked}
+    found = {hour for hour in {*with_rows, *missing} if hour <= recent[-1]}
     doubtful = {hour for hour in found if hour in judged and not judged[hour].is_complete}
     older = {hour for hour in found if hour < recent[0]} - {*missing}
     drawn = _drawn(sorted(doubtful - older), now_ms) + _drawn(sorted(older - doubtful), now_ms)
-    return sorted((found - doubtful - older) | {*drawn})
+    hours = sorted((found - doubtful - older) | {*drawn})
+    random.Random(now_ms).shuffle(hours)  # noqa: S311 - no secret
+    return sorted(hours, key=lambda hour: hour not in with_rows)  # sorting is stable
 
 
 def incomplete(judged: Mapping[str, Answer]) -> list[str]:

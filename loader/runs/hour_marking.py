@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from skidway import log
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.loader.audit_topic import delta
 from skidway.loader.complete_hours import choice, success_file
 from skidway.loader.complete_hours.collector import Answer, Collector
@@ -69,11 +69,13 @@ class HourMarking:
         self._parts, self._collector = parts, collector
         self._progress, self._pause = progress, pause
         self._done = Marked(newest)
+        self._away: Unreachable | None = None
         self._now_ms = parts.clock.time_ms()
 
     def run(self) -> Marked:
-        """Asks the collector, and commits what follows. Raises Unreachable if the collector does
-        not answer."""
+        """Asks the collector, and commits what follows. If the collector answers no more after some
+        questions, the answers until then count, and the result names the problem. Raises
+        Unreachable if the collector does not answer at all."""
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
         until = layout.hour_text(layout.hour_number(week[-1]) + 1)
@@ -86,6 +88,8 @@ class HourMarking:
             self._commit(complete, self._reopened(judged))
         except LostRace as lost:
             _log.info("race_lost", topic=newest.topic, reason=str(lost))
+        if self._away is not None:
+            self._done.problems.append(self._away)
         return self._done
 
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
@@ -105,11 +109,15 @@ class HourMarking:
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
-        for hour in hours:
-            answer = self._collector.complete(newest.source, hour, newest.producer)
-            while answer.heard != wanted and time.monotonic() < until:
-                self._pause(PAUSE_S)
+        for hour in hours if self._away is None else ():
+            try:
                 answer = self._collector.complete(newest.source, hour, newest.producer)
+                while answer.heard != wanted and time.monotonic() < until:
+                    self._pause(PAUSE_S)
+                    answer = self._collector.complete(newest.source, hour, newest.producer)
+            except Unreachable as error:
+                self._away = error
+                break
             if answer.heard != wanted:
                 _log.info("collector_behind", topic=newest.topic, heard=answer.heard, last=wanted)
                 return {}

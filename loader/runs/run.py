@@ -6,6 +6,7 @@ topics are loaded.
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterable
 
@@ -104,11 +105,15 @@ def load_all(
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
-    if begun:
-        parts.feed.begin(_lowest(run.newest for run in begun))
+    needing = [run for run in begun if run.needs_audit_topics]
+    if needing:
+        parts.feed.begin(_lowest(run.newest for run in needing))
         parts.read_on()
     loaded = [run for run in begun if _do(run.load, run.outcome)]
-    for run in loaded:  # after all loads, because no load waits for the collector
+    # After all loads, because no load waits for the collector. A slow collector may answer for the
+    # first topics only, so each run has another order.
+    random.Random(parts.clock.time_ms()).shuffle(loaded)  # noqa: S311 - no secret
+    for run in loaded:
         _do(run.mark, run.outcome)
     return [run.outcome for run in runs]
 

@@ -83,6 +83,12 @@ class TopicRun:
         """Moves into place the committed files that earlier loads have not moved yet."""
         self.newest = operations.run(commit.begin(self._topic.name), self._parts.store)
 
+    @property
+    def needs_audit_topics(self) -> bool:
+        """Whether the run needs what the audit topics say. A topic that never had a record, such as
+        the rejects of a clean topic, does not: it would need them from their beginning on."""
+        return self.newest is not None or any(each.high_watermark for each in self._topic.bounds)
+
     def load(self) -> None:
         """Loads the topic. If the topic cannot be loaded, raises the error that says why."""
         self._offsets.tell(self._topic, self.newest)
@@ -106,6 +112,7 @@ class TopicRun:
         self._progress.committed(0, len(done.loads))
         self.outcome.problems += done.problems
         if done.loads:
+            old_manifests.fold(self._parts.store, done.newest, self._parts.settings.manifests_keep)
             _log.info(
                 "hours_marked", topic=self._topic.name, marked=done.marked, reopened=done.reopened
             )

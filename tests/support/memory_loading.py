@@ -85,6 +85,8 @@ class MemoryLoading:
         """What the runs showed of their progress."""
         self.note: OwnNote | None = None
         """The note of the next runs; None: they keep none."""
+        self.beside: list[SourceTopic] = []
+        """Further topics of each run, which have no records."""
         self.announce()
 
     def announce(self) -> None:
@@ -141,11 +143,11 @@ class MemoryLoading:
         """Makes one run, and calls `other` just before the first task of the run."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
-        topics = [self._topic(until)]
+        topics = [self._topic(until), *self.beside]
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
-            (outcome,) = load_all(parts, topics, progress, lambda _: None)
-        return outcome
+            outcomes = load_all(parts, topics, progress, lambda _: None)
+        return outcomes[0]
 
     def reload(
         self, wish: Wish, other: Callable[[], object] = lambda: None, **settings: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ import pytest
 from skidway.errors import Unreachable
 from skidway.kafka.source import Source
 from skidway.loader.complete_hours.collector import Answer
-from skidway.loader.state import commit, layout, operations, success_files
+from skidway.loader.state import commit, folding, layout, operations, success_files
 from skidway.loader.state.manifest import UNMARKED_MAX
 from support.loading import START_MS, TOPIC
 from support.memory_loading import MemoryLoading
@@ -34,12 +35,15 @@ class Audit:
     judgements: dict[str, Answer] = field(default_factory=dict)
     lacks: bool = False
     asked: list[str] = field(default_factory=list)
+    answers_max: int | None = None
 
     def judged(self, _source: Source, _since: str, _until: str) -> dict[str, Answer]:
         return self.judgements
 
     def complete(self, _source: Source, hour: str, _output: str) -> Answer:
         self.asked.append(hour)
+        if self.answers_max is not None and len(self.asked) > self.answers_max:
+            raise Unreachable("the collector took 60 s to answer")
         deltas = [(each.sender.epoch, each.number) for each in self.loading.deltas()]
         complete = hour in self.complete_hours
         return Answer(complete, 1000, self.heard or max(deltas), self.lacks)
@@ -88,6 +92,39 @@ def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoadi
     assert loading.run().loads == []
     assert HOUR not in loading.collector.asked
     assert marked(loading) is not None, "the next start keeps the mark"
+
+
+def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
+    """If the collector answers only a part of a run's questions, the hours that it calls complete
+    are marked, and the run names the problem. So after some runs all complete hours are marked."""
+    audit = loading.collector
+    week = [layout.hour_text(layout.hour_number(HOUR) - back) for back in range(30)]
+    audit.complete_hours, audit.answers_max = set(week), 5
+    audit.asked.clear()
+    outcome = loading.run()
+    assert outcome.loads == [4]
+    assert [str(each) for each in outcome.problems] == ["the collector took 60 s to answer"]
+    assert marked(loading) is not None, "hours with rows are asked about first"
+    for _ in range(10):
+        audit.asked.clear()
+        outcome = loading.run()
+    assert not outcome.problems
+
+
+def test_loads_that_only_mark_hours_are_folded(
+    loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic that gets no rows any more is marked hour by hour. Its manifests do not grow in
+    number without end."""
+    often = partial(folding.fold, every=2)
+    monkeypatch.setattr("skidway.loader.runs.old_manifests.folding.fold", often)
+    for back in range(8):
+        loading.collector.complete_hours |= {
+            layout.hour_text(layout.hour_number(HOUR) - each) for each in range(back + 1)
+        }
+        loading.run(manifests_keep=2)
+    names = loading.store.names(layout.state(TOPIC))
+    assert 1 < len([name for name in names if layout.manifest_number(name)]) < 8
 
 
 @promise("5 success file")
