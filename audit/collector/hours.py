@@ -2,7 +2,9 @@
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
-                                                         buckets; cheap, but may be a little old
+                                                         buckets; cheap, but may be a little old. An
+                                                         hour that may have lines of a declared loss
+                                                         is not complete here: ask /complete.json
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
 With `output=<name>`, the first answer also says up to which message of that output the collector
@@ -12,7 +14,7 @@ take all of the program's rows into account.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -24,9 +26,10 @@ from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.judgement.standing import Standing
+from skidway.audit.judgement.topic_judgement import TopicJudgement
 from skidway.audit.reports import completeness_report, report
 from skidway.audit.reports.completeness_question import answered, question
-from skidway.audit.reports.topic_names import is_named, with_rejects
+from skidway.audit.reports.topic_names import is_named, topics_named, with_rejects
 from skidway.audit.topic.messages import Tier
 from skidway.cli.moments import parse_moment
 from skidway.clock import Clock
@@ -73,8 +76,22 @@ class Hours:
         if not first < until_ms <= first + HOURS_MAX * BLOCK_MS:
             raise HTTPException(400, f"since is at most {HOURS_MAX} hours before until")
         blocks, reach = self._blocks(), self._reach()
-        hours = (self._hour(topic, x, blocks, reach) for x in range(first, until_ms, BLOCK_MS))
-        return {"topic": topic, "hours": [x for x in hours if x is not None]}
+        found = {x: self._hour(topic, x, blocks, reach) for x in range(first, until_ms, BLOCK_MS)}
+        for hour in self._lossy(topic, found):
+            found[hour] = _document(hour, is_complete=False, judged_ms=self._now())
+        return {"topic": topic, "hours": [x for x in found.values() if x is not None]}
+
+    def _lossy(self, topic: str, hours: Iterable[int]) -> list[int]:
+        """The hours that may have lines of a declared loss. The judgements of buckets do not show
+        all of them, because a bucket in which nothing was counted has no judgement."""
+        names, policy, now_ms = with_rejects([topic]), self._policy(), self._now()
+        evidence = self._ledger.evidence((now_ms, now_ms), topics_named(names))  # without buckets
+        judgements = [
+            TopicJudgement(evidence, source, policy, now_ms)
+            for source in evidence.topics
+            if is_named(source, names)
+        ]
+        return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
 
     def _reach(self) -> int:
         """How many blocks before an hour may have a bucket that reaches into the hour."""
@@ -89,12 +106,8 @@ class Hours:
         found = [x.where(lambda source: is_named(source, names)) for x in near if x is not None]
         if not any(x.counted for x in found):
             return None
-        return {
-            "hour": report.time_text(hour),
-            "hour_ms": hour,
-            "complete": all(map(_is_good, found)),
-            "judged_ms": min(x.judged_ms for x in found),
-        }
+        judged_ms = min(x.judged_ms for x in found)
+        return _document(hour, is_complete=all(map(_is_good, found)), judged_ms=judged_ms)
 
     def _asked(self, request: Request) -> tuple[str, int, int]:
         query, now_ms = request.query_params, self._now()
@@ -109,6 +122,15 @@ class Hours:
 
     def _now(self) -> int:
         return self._clock.time_ms()
+
+
+def _document(hour: int, *, is_complete: bool, judged_ms: int) -> dict[str, Any]:
+    return {
+        "hour": report.time_text(hour),
+        "hour_ms": hour,
+        "complete": is_complete,
+        "judged_ms": judged_ms,
+    }
 
 
 def _is_good(found: Standing) -> bool:

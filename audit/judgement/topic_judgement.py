@@ -115,6 +115,14 @@ class TopicJudgement:
         said = rejects.warnings(found, self._facts.related[1:], self._facts.policy.rejects_share)
         return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
 
+    def may_have_lost(self, span: BucketId) -> bool:
+        """Whether an agent declared a loss of lines that may belong to a span of time (start and
+        size in ms), also to buckets of the span in which nothing was counted."""
+        if Tier.AGENT not in self._facts.tiers:
+            return False
+        losers = {agent for topic in self._facts.related for agent in topic.losses}
+        return any(True for agent in losers for _ in self._losses.findings(agent, span, {}))
+
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
         """Like `bucket`, but a bucket in which nobody counted anything has a verdict as well: it is
         complete if every expected agent has sealed it. In every bucket, the counters must have been

@@ -57,6 +57,12 @@ def asked(
     return sorted(hours, key=lambda hour: hour not in with_rows)  # sorting is stable
 
 
+def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
+    """The hours to ask about among the marked hours that may be incomplete. Each run draws some of
+    them, so that those whose losses a person accepted do not hold back the others."""
+    return _drawn(sorted(marked), now_ms)
+
+
 def incomplete(judged: Mapping[str, Answer]) -> list[str]:
     """The hours that the collector's last judgement found incomplete."""
     return [hour for hour, answer in judged.items() if not answer.is_complete]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
 import urllib3
@@ -19,6 +21,9 @@ from skidway.loader.state import layout
 
 CONNECT_S: Final = 5.0
 READ_S: Final = 30.0
+ANSWER_S: Final = 45.0
+"""How long a whole answer may take."""
+
 BUDGET_S: Final = 60.0
 """How long a run waits for the collector's answers in all."""
 
@@ -56,7 +61,7 @@ class Collector:
         self, url: str, get: Callable[[str, Mapping[str, str]], Any] | None = None
     ) -> None:
         self._url = url.rstrip("/")
-        self._get = get or _fetched
+        self._get = get or _in_time
         self._away: Unreachable | None = None
         self._spent_s = 0.0
 
@@ -131,6 +136,29 @@ def _number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no number")
     return value
+
+
+def _in_time(url: str, query: Mapping[str, str]) -> Any:
+    """Fetches in a thread that is left alone after ANSWER_S: the limits of a connection begin anew
+    with each byte, so an answer may trickle for ever."""
+    answers: SimpleQueue[Any] = SimpleQueue()
+
+    def fetch() -> None:
+        try:
+            answers.put(_fetched(url, query))
+        except (SkidwayError, ValueError, RecursionError) as error:
+            answers.put(error)
+
+    threading.Thread(target=fetch, name="collector", daemon=True).start()
+    try:
+        answer = answers.get(timeout=ANSWER_S)
+    except Empty:
+        raise Unreachable(
+            f"the audit's collector has not answered within {ANSWER_S:.0f} s"
+        ) from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _fetched(url: str, query: Mapping[str, str]) -> Any:

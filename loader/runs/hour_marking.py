@@ -6,7 +6,6 @@ Before an hour is marked, its small files are put together, in the same load. So
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +23,7 @@ from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
 from skidway.loader.spark.runner import Progress
 from skidway.loader.state import layout, operations, success_files
+from skidway.loader.state.file_check import fault
 from skidway.loader.state.live import live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
@@ -83,9 +83,10 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
+        reopened = self._reopened(judged)  # first: a wrong mark is worse than none
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
-            self._commit(complete, self._reopened(judged))
+            self._commit(complete, reopened)
         except LostRace as lost:
             _log.info("race_lost", topic=newest.topic, reason=str(lost))
         if self._away is not None:
@@ -95,7 +96,8 @@ class HourMarking:
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
         """The marked hours that lack records now. The last judgement may be old, or may only mean
         that the audit itself still reads, so the collector is asked again."""
-        answers = self._answers(sorted(self._marks(choice.incomplete(judged))))
+        marked = self._marks(choice.incomplete(judged))
+        answers = self._answers(choice.reopened(marked, self._now_ms))
         return [x for x, y in answers.items() if not y.is_complete and y.lacks]
 
     def _marks(self, hours: Iterable[str]) -> dict[str, bytes]:
@@ -125,7 +127,8 @@ class HourMarking:
         return found
 
     def _commit(self, complete: Mapping[str, Answer], reopened: list[str]) -> None:
-        files = self._files(complete)
+        files = operations.run(live(self._done.newest), self._parts.store) if complete else {}
+        complete = self._sound(complete, files)
         groups = self._groups(files, complete)
         rows = _rows(files)
         left = sorted(complete)
@@ -152,14 +155,19 @@ class HourMarking:
                 self._done.add(manifest)
             left, reopened = left[len(chosen) :], []
 
-    def _files(self, hours: Iterable[str]) -> Mapping[str, LiveFile]:
-        """The files of the output; none if these hours have no files. (Finding the files means to
-        read all manifests.)"""
-        newest, store = self._done.newest, self._parts.store
-        folders = (os.path.dirname(layout.success(newest.topic, hour)) for hour in hours)
-        if any(name.endswith(".parquet") for x in folders for name in store.names(x)):
-            return operations.run(live(newest), store)
-        return {}
+    def _sound(
+        self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
+    ) -> dict[str, Answer]:
+        """The hours whose files are all there, with the length and the rows that were committed.
+        The bytes are compared later, of those files that are put together."""
+        unfit = dict[str, SkidwayError]()
+        for path, each in files.items():
+            if (hour := layout.hour_of(path)) in complete:
+                words = fault(self._parts.store, each.file)
+                if words:
+                    unfit.setdefault(hour, SkidwayError(f"{words}; {hour} gets no _SUCCESS"))
+        self._done.problems += unfit.values()
+        return {hour: answer for hour, answer in complete.items() if hour not in unfit}
 
     def _groups(
         self, files: Mapping[str, LiveFile], hours: Iterable[str]

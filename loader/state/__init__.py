@@ -8,6 +8,7 @@
     folding         writes a checkpoint, and deletes the manifests that it stands for
     tables          how far each file is loaded (marks), announced files and closed files; these
                     tables are in files beside the manifests
+    file_check      looks whether a committed file is there
     table_file      writes and reads one file of a table
     closures        when a closed file can be forgotten; only decisions, no I/O
     bucket_spans    the table of the buckets' deltas, cut by time

@@ -19,6 +19,7 @@ if no checkpoint says that manifests of its number may be gone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from skidway.errors import SkidwayError, StateRefused
@@ -45,21 +46,19 @@ class Chain:
 
 def chain(topic: str) -> Steps[Chain]:
     """Which manifests exist. Raises StateRefused if one is missing."""
-    before: set[int] = set()
+    before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
         oldest = yield from oldest_kept(topic)  # later than the listing of what it explains
         newest = max(numbers, default=0)
-        gone = {*range(oldest, newest)} - numbers
-        if newest < oldest and oldest > 1:
-            gone = {oldest}
-        if not gone:
+        gone = next(number for number in count(oldest) if number not in numbers)
+        if gone > newest >= oldest or (oldest == 1 and not newest):
             return Chain(oldest, newest)
-        if gone & before:
+        if gone == before:
             break
         before = gone  # another loader may have added manifests while the names were listed
     raise StateRefused(
-        f"the manifest {layout.manifest(topic, min(gone))} is missing although load "
+        f"the manifest {layout.manifest(topic, gone)} is missing although load "
         f"{newest} is committed; restore it before loading on"
     )
 

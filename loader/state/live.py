@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
+from skidway.errors import StateRefused
 from skidway.loader.state import chain, checkpoint
 from skidway.loader.state.chain import LOOKS_MAX, Folded
+from skidway.loader.state.checkpoint import Checkpoint
 from skidway.loader.state.live_file import LiveFile, added
 from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
@@ -40,15 +42,29 @@ def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
             found[file.path] = added(manifest, file)
 
 
+def _base(
+    newest: Manifest, known: Sequence[Checkpoint], oldest: int
+) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
+    """The files of the newest checkpoint that can be used, None if it is gone; and the first load
+    after it. If a checkpoint is damaged, an older one or the first manifest serves as well, as long
+    as all manifests after it are kept."""
+    damaged: StateRefused | None = None
+    for each in reversed(known):
+        if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):
+            try:
+                return (yield from checkpoint.read(newest.topic, each)), each.load + 1
+            except StateRefused as error:
+                damaged = damaged or error
+    if damaged is not None and oldest > 1:
+        raise damaged
+    return {}, 1
+
+
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
     """None if the checkpoint was deleted before it was read."""
-    found: dict[str, LiveFile] | None = {}
-    begin = 1
     known = yield from checkpoint.checkpoints(newest.topic)
-    usable = [each for each in known if each.load <= newest.number]
-    if usable:
-        found = yield from checkpoint.read(newest.topic, usable[-1])
-        begin = usable[-1].load + 1
+    oldest = max((each.oldest for each in known), default=1)
+    found, begin = yield from _base(newest, known, oldest)
     if found is None:
         return None
     if begin <= newest.number:

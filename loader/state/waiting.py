@@ -36,8 +36,11 @@ class WaitingNotes:
 
     def begin(self, key: FileKey, now_ms: int) -> None:
         """Notes that a file's announcement is missing from now on, unless the file already has a
-        note."""
+        note. A note of the future, which a wrong clock wrote, is replaced: nobody would wait so
+        long."""
         path = layout.waiting(self._topic, *key)
+        if self._since(key, now_ms) > now_ms:
+            self._store.delete(path)
         self._store.create_if_absent(path, str(now_ms).encode(), self._folder)
 
     def clear(self, announced: Container[FileKey]) -> None:

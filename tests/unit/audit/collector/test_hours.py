@@ -17,7 +17,18 @@ from skidway.audit.reports import report
 from skidway.audit.topic.messages import Heartbeat, Message, encode
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.dashboard import ask
-from support.one_bucket import COUNTERS, HDFS, LATENESS, POLICY, SIZE, count, delta, good, seal
+from support.one_bucket import (
+    COUNTERS,
+    HDFS,
+    LATENESS,
+    LOSS,
+    POLICY,
+    SIZE,
+    count,
+    delta,
+    good,
+    seal,
+)
 from support.promises import promise
 
 NOW = 3 * BLOCK_MS
@@ -90,6 +101,22 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
     short = [*heard(), delta(AGENT, 4, count(1, bucket=BLOCK_MS))]
     found = got(short, "/hours.json", until=until)[1]["hours"]
     assert [(each["hour_ms"], each["complete"]) for each in found] == [(0, True), (BLOCK_MS, False)]
+
+
+@promise("5 success file")
+def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
+    """An agent may declare a loss without an end, whose lines belong to minutes in which nothing
+    was counted. The hours of these minutes are not complete in /hours.json either, even those
+    without any bucket. So the loader asks about them, and takes their marks away."""
+    until = report.time_text(5 * BLOCK_MS)
+    begin = 30 * SIZE
+    lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
+    said = [*heard(), replace(delta(AGENT, 4, losses=(lost,)), time_ms=BLOCK_MS + SIZE)]
+    found = got(said, "/hours.json", until=until)[1]["hours"]
+    assert [(each["hour_ms"], each["complete"]) for each in found] == [
+        (0, False), (BLOCK_MS, False), (2 * BLOCK_MS, False)
+    ], "up to the agent's last seal before the loss"  # fmt: skip
+    assert not got(said, "/complete.json")[1]["ok"]
 
 
 def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -123,3 +124,14 @@ def test_the_file_has_what_the_collector_said() -> None:
     assert json.loads(data) == {
         "topic": "logs", "hour": FIRST, "rows": 5, "judged_ms": NOW, "accepted": [{"bucket": 1}]
     }  # fmt: skip
+
+
+def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector that sends its answer byte by byte does not hold a run for ever."""
+    over = threading.Event()
+    module = "skidway.loader.complete_hours.collector"
+    monkeypatch.setattr(f"{module}._fetched", lambda _url, _query: over.wait())
+    monkeypatch.setattr(f"{module}.ANSWER_S", 0.01)
+    with pytest.raises(Unreachable, match="has not answered within"):
+        Collector("http://audit").judged(LOGS, FIRST, SECOND)
+    over.set()

@@ -94,6 +94,30 @@ def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoadi
     assert marked(loading) is not None, "the next start keeps the mark"
 
 
+@pytest.mark.parametrize("spoilt", [None, b"", b"zeros"])
+def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> None:
+    """An hour with a single file has nothing to put together. If the file is gone, empty or no
+    Parquet file, the run names it and does not mark the hour."""
+    loading = MemoryLoading()
+    loading.clock.set_time_ms(START_MS + 2 * layout.HOUR_MS)
+    loading.collector = Audit(loading)
+    loading.write(20)
+    loading.run()
+    (path,) = parquets(loading)
+    length = loading.store.length(path) or 0
+    loading.collector.complete_hours = {HOUR}
+    loading.announce()
+    loading.run()
+    assert marked(loading) is not None, "with its file, the hour is complete"
+    loading.store.delete(SUCCESS)
+    loading.store.delete(path)
+    if spoilt is not None:
+        loading.store.put(path, bytes(length) if spoilt else b"")
+    outcome = loading.run()
+    assert path in str(outcome.problems[0])
+    assert marked(loading) is None
+
+
 def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
     """If the collector answers only a part of a run's questions, the hours that it calls complete
     are marked, and the run names the problem. So after some runs all complete hours are marked."""
@@ -240,7 +264,8 @@ def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading)
     file and does not mark the hour."""
     loading.collector.complete_hours = {HOUR}
     path = parquets(loading)[0]
-    loading.store.put(path, b"x" * (loading.store.length(path) or 0))
+    data = loading.store.read(path) or b""
+    loading.store.put(path, data[:10] + bytes([data[10] ^ 1]) + data[11:])
     outcome = loading.run()
     assert "other bytes" in str(outcome.problems[0])
     assert marked(loading) is None

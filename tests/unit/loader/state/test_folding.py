@@ -144,14 +144,31 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
         (lambda data: b"", "damaged"),
     ],
 )
-def test_a_damaged_checkpoint_stops(spoil: Callable[[bytes], bytes], words: str) -> None:
-    """If the newest checkpoint is damaged, the loader stops and names it."""
+def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
+    """If the newest checkpoint is damaged, the loader begins at an older one, whose manifests are
+    kept. If no other one can be used, the loader stops and names it."""
     store = MemoryStore()
     newest = loads(store, 11)
+    found = operations.run(live(newest), store)
     path = layout.checkpoint(TOPIC, *checkpoints(store)[-1])
     store.put(path, spoil(store.read(path) or b""))
+    assert operations.run(live(newest), store) == found
+    assert operations.run(fold(loaded(store, load(12)), KEEP, EVERY), store) is False
+    assert checkpoints(store)[-1].load == 12, "folding goes on"
+    for each in checkpoints(store)[:-2]:
+        store.delete(layout.checkpoint(TOPIC, *each))
     with pytest.raises(StateRefused, match=words):
         operations.run(live(newest), store)
+
+
+def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
+    """If the only checkpoint is damaged, and all manifests are there, they say which files the
+    output has."""
+    store = MemoryStore()
+    newest = loads(store, 3)
+    found = operations.run(live(newest), store)
+    store.put(layout.checkpoint(TOPIC, *checkpoints(store)[0]), b"")
+    assert operations.run(live(newest), store) == found
 
 
 @pytest.mark.parametrize("gone", [7, 9, 11])
