@@ -1532,6 +1532,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "hours of a loss in which nothing was counted are complete for the loader",
+        "audit/collector/hours.py",
+        "        for hour in self._lossy(topic, found):\n",
+        "        for hour in ():\n",
+        (
+            "tests/unit/audit/collector/test_hours.py::"
+            "test_an_hour_in_which_lines_may_be_lost_is_not_complete",
+        ),
+    ),
+    Mutant(
         "a hole among the manifests is none for a recount",
         "audit/recount/committed_files.py",
         "        if load != last + 1:\n",

@@ -46,6 +46,40 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "an hour whose only file is gone gets a mark",
+        "loader/runs/hour_marking.py",
+        "        complete = self._sound(complete, files)\n",
+        "",
+        (
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_an_hour_whose_only_file_is_gone_is_not_marked",
+        ),
+    ),
+    Mutant(
+        "a slow collector's answers are thrown away",
+        "loader/runs/hour_marking.py",
+        "                self._away = error\n                break\n",
+        "                raise error\n",
+        (
+            "tests/unit/loader/runs/test_hour_marking.py::"
+            "test_a_slow_collector_marks_what_it_has_answered",
+        ),
+    ),
+    Mutant(
+        "a topic without records makes each run read the audit topic from its beginning",
+        "loader/runs/run.py",
+        "    needing = [run for run in begun if run.needs_audit_topics]\n",
+        "    needing = begun\n",
+        ("tests/unit/loader/runs/test_run.py::test_a_topic_without_records_needs_no_old_messages",),
+    ),
+    Mutant(
+        "a damaged checkpoint ends folding",
+        "loader/state/live.py",
+        "                damaged = damaged or error\n",
+        "                raise\n",
+        ("tests/unit/loader/state/test_folding.py::test_a_damaged_checkpoint_is_not_used",),
+    ),
+    Mutant(
         "a late loader takes a folded number",
         "loader/state/commit.py",
         "    if mine and (yield from chain.oldest_kept(manifest.topic)) > manifest.number:\n",
