@@ -9,12 +9,14 @@ the load itself, after warm-up: neither figure contains Spark's start-up.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -68,19 +70,12 @@ def run() -> Table:
     table = Table("loader: 169-byte datums of 7 columns, 4 partitions, to hourly zstd Parquet")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
-        (folder / "kafka").mkdir()
-        zookeeper, kafka = ZooKeeper(folder), ApacheKafka(folder / "kafka", heap_mb=1024)
-        kafka.format()
-        with (
-            running(zookeeper.program, zookeeper.ready),
-            running(kafka.program, kafka.ready, within_s=120),
-            registry(folder, zookeeper.address) as schemas,
-        ):
-            topic = fill(kafka.address, schemas)
+        with site(folder) as (address, schemas):
+            topic = fill(address, schemas)
             found = in_turn(
                 {
-                    "skidway": lambda: load(folder, kafka.address, schemas, topic),
-                    "spark": lambda: spark(folder, kafka.address, topic),
+                    "skidway": lambda: load(folder, address, schemas, topic),
+                    "spark": lambda: spark(folder, address, topic),
                 },
                 ROUNDS,
             )
@@ -94,6 +89,20 @@ def run() -> Table:
         )
     )
     return table
+
+
+@contextlib.contextmanager
+def site(folder: Path) -> Iterator[tuple[str, str]]:
+    """Runs Apache Kafka and the registry; yields their addresses."""
+    (folder / "kafka").mkdir()
+    zookeeper, kafka = ZooKeeper(folder), ApacheKafka(folder / "kafka", heap_mb=1024)
+    kafka.format()
+    with (
+        running(zookeeper.program, zookeeper.ready),
+        running(kafka.program, kafka.ready, within_s=120),
+        registry(folder, zookeeper.address) as schemas,
+    ):
+        yield kafka.address, schemas
 
 
 def fill(address: str, schemas: str) -> str:

@@ -22,19 +22,19 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.agent import registry
 from bench.loader import (
     PARTITIONS,
     SPARK_ENVIRONMENT,
     configuration,
     create,
     send,
+    site,
     spark_command,
 )
 from bench.machine import Family
 from bench.measure import OURS, SidesRow, SidesTable
 from bench.scale import scaled
-from bench.sites import ApacheKafka, ZooKeeper, running, skidway
+from bench.sites import skidway
 from skidway.kafka.client import Client, Producer
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.textfile import LastRun
@@ -116,20 +116,6 @@ def run() -> SidesTable:
     ):
         table.add(SidesRow(what, unit, _by_side(found, figure)))
     return table
-
-
-@contextlib.contextmanager
-def site(folder: Path) -> Iterator[tuple[str, str]]:
-    """Runs Apache Kafka and the registry; yields their addresses."""
-    (folder / "kafka").mkdir()
-    zookeeper, kafka = ZooKeeper(folder), ApacheKafka(folder / "kafka", heap_mb=1024)
-    kafka.format()
-    with (
-        running(zookeeper.program, zookeeper.ready),
-        running(kafka.program, kafka.ready, within_s=120),
-        registry(folder, zookeeper.address) as schemas,
-    ):
-        yield kafka.address, schemas
 
 
 def measured_alone(folder: Path, topic: Topic) -> dict[str, Costs]:

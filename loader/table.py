@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skidway.errors import SkidwayError
-from skidway.loader.state import chain, commit, layout, operations
+from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 LOOKS_MAX: Final = 100
@@ -48,7 +49,7 @@ def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.s
     """The paths of all files of rows of the topic, after the newest load. Raises SkidwayError."""
     for _ in range(LOOKS_MAX):
         newest = _newest(store, topic)
-        if all(store.length(move.target) is not None for move in commit.moves(newest)):
+        if all(store.length(move.target) is not None for move in moves(newest)):
             return sorted(operations.run(live(newest), store))
         pause(LOOK_AGAIN_S)
     raise SkidwayError(

@@ -15,8 +15,9 @@ from skidway.loader.runs.history import topic_history
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.session import look
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.state import chain, commit, layout, operations
+from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
@@ -99,8 +100,7 @@ def _status(store: Store, topic: str) -> list[Row]:
     newest = _newest(store, topic)
     if newest is None:
         return []
-    moves = commit.moves(newest)
-    unfinished = sum(1 for move in moves if store.length(move.source) is not None)
+    unfinished = sum(1 for move in moves(newest) if store.length(move.source) is not None)
     return [
         {
             "topic": topic,

@@ -15,6 +15,7 @@
     bucket_rows     rows of that table, in order
     operations      operations on a store, as values, and their execution
     commit          the commit step by step; only decisions, no I/O
+    moves           the moves of committed files into place; only decisions, no I/O
     success_files   the files that mark hours as complete
     live            the files that an output consists of
     live_file       one of these files

@@ -48,14 +48,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from skidway.errors import StateRefused
 from skidway.loader.state import chain, layout
 from skidway.loader.state.live import KINDS, live
 from skidway.loader.state.manifest import ROWS, Manifest
+from skidway.loader.state.moves import Move, Settle, moves, settle
 from skidway.loader.state.operations import (
     Create,
     Created,
@@ -75,31 +74,12 @@ LOOKS_MAX: Final = 20
 loader acted in between."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A committed file that must be moved into place. length: how many bytes it must have."""
-
-    source: str
-    target: str
-    length: int
-
-
 GivenUp = Callable[[str], bool]
 """Says for the path of a committed file whether the file may be gone or damaged."""
 
 
 def _nothing(_path: str) -> bool:
     return False
-
-
-class Settle(Enum):
-    """What to do after looking at source and target of a move."""
-
-    DONE = auto()
-    RENAME = auto()
-    DELETE_SOURCE = auto()
-    BOTH_GONE = auto()
-    STOP = auto()
 
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
@@ -210,24 +190,6 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
             yield from _finish_move(manifest, move, given_up)
     for each in manifest.success:
         yield Replace(each.staged, each.path)
-
-
-def moves(manifest: Manifest) -> list[Move]:
-    """The moves of a load, in order."""
-    return [Move(file.staged, file.path, file.length) for file in manifest.files]
-
-
-def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """What to do about a move, given the lengths of source and target (None: no such file)."""
-    if source is None and target is None:
-        return Settle.BOTH_GONE
-    if source is None:
-        return Settle.DONE if target == move.length else Settle.STOP
-    if source != move.length:
-        return Settle.STOP
-    if target is None:
-        return Settle.RENAME
-    return Settle.DELETE_SOURCE if target == source else Settle.STOP
 
 
 def _decided(names: Sequence[str], newest: int) -> list[tuple[str, int, str]]:

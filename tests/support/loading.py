@@ -4,7 +4,7 @@ topics."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,23 @@ SOURCE = Source("dc1", "cluster-id", TOPIC, "0" * 32)
 SCHEMA = json.dumps(
     {"type": "record", "name": "Log", "fields": [{"name": "line", "type": "string"}]}
 )
+GROWN = json.dumps(
+    {
+        "type": "record",
+        "name": "Log",
+        "fields": [
+            {"name": "line", "type": "string"},
+            {"name": "level", "type": "int", "default": 3},
+        ],
+    }
+)
+"""A newer version of SCHEMA, with one more field."""
+
+CHOICE = json.dumps(
+    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": ["string", "long"]}]}
+)
+"""A newer version of SCHEMA whose field has one of two types."""
+
 SCHEMA_ID = 1
 HOUR_MS = 3_600_000
 START_MS = 1_700_000_000_000
@@ -226,3 +243,14 @@ WHOLE = Manifest(
     columns=Replacement("c", "d"),
 )  # fmt: skip
 """A manifest in which every field has a value."""
+
+
+def once(action: Callable[[], object]) -> Callable[[], None]:
+    """Does the action at the first call, and nothing at later calls."""
+    left = [action]
+
+    def act() -> None:
+        if left:
+            left.pop()()
+
+    return act

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from skidway.errors import SkidwayError
 from skidway.loader.store import open_store
 from support.hdfs import Hdfs
 from support.processes import eventually, free_port
@@ -215,7 +216,7 @@ def readable(troubled: Troubled) -> bool:
     """Whether the rows of the output can be read."""
     try:
         troubled.rows()
-    except Exception:
+    except SkidwayError:
         return False
     return True
 

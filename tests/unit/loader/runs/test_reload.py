@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from unittest.mock import patch
@@ -36,25 +36,23 @@ from skidway.loader.state import folding, layout
 from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
 from skidway.loader.state.tables import read_tables
 from support.fold import Fold, judge
-from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Record, datum
+from support.loading import (
+    CHOICE,
+    GROWN,
+    SCHEMA,
+    SCHEMA_ID,
+    SOURCE,
+    START_MS,
+    TOPIC,
+    Record,
+    datum,
+    once,
+)
 from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
 from support.promises import promise
 
 HOUR_MS = layout.HOUR_MS
 FIRST = START_MS // HOUR_MS
-GROWN = json.dumps(
-    {
-        "type": "record",
-        "name": "Log",
-        "fields": [
-            {"name": "line", "type": "string"},
-            {"name": "level", "type": "int", "default": 3},
-        ],
-    }
-)
-CHOICE = json.dumps(
-    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": ["string", "long"]}]}
-)
 
 
 def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
@@ -103,16 +101,6 @@ def rejects(loading: MemoryLoading) -> Counter[tuple[int, int]]:
         for agent, tallies in by_agent.items():
             found[agent, start] += sum(each.sums.rejects for each in tallies.values())
     return found
-
-
-def once(action: Callable[[], object]) -> Callable[[], None]:
-    left = [action]
-
-    def act() -> None:
-        if left:
-            left.pop()()
-
-    return act
 
 
 @promise("5 reload")

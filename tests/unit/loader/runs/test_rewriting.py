@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.compaction import RACES_MAX
 from skidway.loader.state import layout
-from support.loading import TOPIC
+from support.loading import CHOICE, GROWN, TOPIC, once
 from support.memory_loading import MemoryLoading
 from support.promises import promise
-
-CHOICE = json.dumps(
-    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": ["string", "long"]}]}
-)
-GROWN = json.dumps(
-    {
-        "type": "record",
-        "name": "Log",
-        "fields": [
-            {"name": "line", "type": "string"},
-            {"name": "level", "type": "int", "default": 3},
-        ],
-    }
-)
 
 
 def with_level(kind: str, default: object) -> str:
@@ -44,17 +29,6 @@ def loading() -> MemoryLoading:
         made.write(20)
         made.run()
     return made
-
-
-def once(action: Callable[[], object]) -> Callable[[], None]:
-    """Does the action at the first call, and nothing at later calls."""
-    left = [action]
-
-    def act() -> None:
-        if left:
-            left.pop()()
-
-    return act
 
 
 def lines(loading: MemoryLoading) -> list[object]:

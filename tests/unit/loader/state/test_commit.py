@@ -11,7 +11,6 @@ import pytest
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.loader.state import commit, layout, operations
-from skidway.loader.state.commit import Move, Settle, settle
 from skidway.loader.state.manifest import (
     REJECTS,
     ROWS,
@@ -20,6 +19,7 @@ from skidway.loader.state.manifest import (
     PartitionRange,
     Replacement,
 )
+from skidway.loader.state.moves import Move, Settle, settle
 from skidway.loader.state.operations import Delete, Rename, Replace
 from support.memory_store import MemoryStore
 from support.promises import promise

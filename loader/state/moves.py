@@ -1,0 +1,45 @@
+"""The moves of committed files from staging into place, and what to do about one of them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from skidway.loader.state.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A committed file that must be moved into place. length: how many bytes it must have."""
+
+    source: str
+    target: str
+    length: int
+
+
+class Settle(Enum):
+    """What to do after looking at source and target of a move."""
+
+    DONE = auto()
+    RENAME = auto()
+    DELETE_SOURCE = auto()
+    BOTH_GONE = auto()
+    STOP = auto()
+
+
+def moves(manifest: Manifest) -> list[Move]:
+    """The moves of a load, in order."""
+    return [Move(file.staged, file.path, file.length) for file in manifest.files]
+
+
+def settle(move: Move, source: int | None, target: int | None) -> Settle:
+    """What to do about a move, given the lengths of source and target (None: no such file)."""
+    if source is None and target is None:
+        return Settle.BOTH_GONE
+    if source is None:
+        return Settle.DONE if target == move.length else Settle.STOP
+    if source != move.length:
+        return Settle.STOP
+    if target is None:
+        return Settle.RENAME
+    return Settle.DELETE_SOURCE if target == source else Settle.STOP
