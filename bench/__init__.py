@@ -34,6 +34,7 @@ The modules; after the colon stands the peer of the benchmark, or each of its pe
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
     small         a load of few rows, alone and in a loader that stays: the same peer
+    small_batches  loader and counter on batches of few records: the same code, batch by batch
     year          `resident` and `year`: load after load of a simulated fleet, for a long time; no
                   peer (year_load: the loads; year_fleet: the hosts)
     paper/        the experiment of the Kafka paper again: Apache Kafka 4.1, RabbitMQ,

@@ -29,6 +29,7 @@ from bench import (
     produce,
     shapes,
     small,
+    small_batches,
     tools,
     year,
 )
@@ -59,6 +60,7 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "mirror": mirror.run,
     "partitions": partitions.run,
     "small": small.run,
+    "small_batches": small_batches.run,
     "resident": year.resident,
     "year": year.year,
 }

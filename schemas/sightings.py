@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from skidway.kafka.client import EARLIEST, LATEST, Client
-from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.topic_reading import Range, read_ranges
@@ -49,7 +49,7 @@ class Sightings:
     partitions: int = 0
     records: int = 0
 
-    def add(self, tp: TopicPartition, batch: DecodedBatch, looked_at: Range) -> None:
+    def add(self, tp: TopicPartition, batch: DecodedRecords, looked_at: Range) -> None:
         """Counts those records of a batch that are within the range `looked_at`."""
         rows = (batch.offsets >= looked_at[0]) & (batch.offsets < looked_at[1])
         self.records += int(rows.sum())
@@ -57,7 +57,7 @@ class Sightings:
             self._add_part(tp, part, batch, rows, _ids(column))
 
     def _add_part(
-        self, tp: TopicPartition, part: str, batch: DecodedBatch, rows: Any, ids: Any
+        self, tp: TopicPartition, part: str, batch: DecodedRecords, rows: Any, ids: Any
     ) -> None:
         for schema_id in np.unique(ids[rows & (ids >= 0)]).tolist():
             mine = rows & (ids == schema_id)

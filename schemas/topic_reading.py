@@ -10,7 +10,7 @@ from typing import Final
 from skidway.errors import Unreachable
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import Client, Fetcher
-from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.columns import DecodedRecords, decode
 from skidway.kafka.types import TopicPartition
 
 SILENT_S: Final = 30.0
@@ -23,7 +23,7 @@ Range = tuple[int, int]
 
 def read_ranges(
     client: Client, ranges: Mapping[TopicPartition, Range]
-) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
+) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
     """Yields every batch that has records of these ranges. A batch is yielded whole, so it may also
     have records outside the ranges. Raises `Unreachable` when nothing arrives for `SILENT_S`."""
     fetcher = Fetcher(client)

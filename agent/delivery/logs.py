@@ -11,7 +11,7 @@ from skidway.agent.delivery.search import Hole
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, Client, Fetcher
-from skidway.kafka.columns import decode_headers
+from skidway.kafka.columns import decode_headers, unpack
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 
@@ -96,7 +96,7 @@ class FetchedLogs:
 
 def _rows(tp: TopicPartition, raw: memoryview) -> list[Rows | Hole]:
     try:
-        _, times, origins, has_origin = decode_headers(raw)
+        _, times, origins, has_origin = decode_headers([unpack(raw)])
     except SkidwayError as error:
         return [Hole(tp, f"a batch of {tp} cannot be read: {error}", is_over=False)]
     if origins is None or not has_origin.any():

@@ -21,7 +21,7 @@ from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
-from skidway.kafka.columns import decode_headers
+from skidway.kafka.columns import decode_headers, unpack
 from skidway.kafka.compression import Codec
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -97,7 +97,7 @@ class Presses:
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
         for batch in pressed.batches:
-            _, _, origins, _ = decode_headers(memoryview(seal(batch.encoded)))
+            origins = decode_headers([unpack(seal(batch.encoded))]).origins
             assert origins is not None
             yield batch.tp, origins.first
 

@@ -26,6 +26,7 @@ from prometheus_client import Gauge
 
 from skidway import log
 from skidway.audit.counter import continuity
+from skidway.audit.counter.batch_runs import Run, runs
 from skidway.audit.counter.continuity import Following, Step
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
 from skidway.audit.counts import marks, topic_patterns
@@ -37,9 +38,8 @@ from skidway.audit.topic.messages import Gap, Heartbeat, Range, Sender, Tier, en
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import gaps
-from skidway.kafka.batch import CorruptBatch, read_header
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
-from skidway.kafka.columns import decode_headers
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.source import Source, sources_of
 from skidway.kafka.types import TopicPartition
@@ -220,29 +220,27 @@ class Counter:
         if counted is None or counted.stopped:
             return
         counted.watermark = part.high_watermark
-        for batch in part.batches:
-            if counted.stopped:
-                return
-            try:
-                self._count_batch(part.tp, counted, batch)
-            except CorruptBatch as error:
-                self._stop(part.tp, counted, f"a batch is damaged: {error}")
-            except (Unreachable, KafkaError) as error:  # the reason of a gap could not be looked up
-                self._fetcher.remove(part.tp)
-                self._failed(error)
-                return
+        try:
+            for run in runs(counted.following, part.batches):
+                self._count_run(part.tp, counted, run)
+        except CorruptBatch as error:
+            self._stop(part.tp, counted, f"a batch is damaged: {error}")
+        except (Unreachable, KafkaError) as error:  # the reason of a gap could not be looked up
+            self._fetcher.remove(part.tp)
+            self._failed(error)
 
-    def _count_batch(self, tp: TopicPartition, counted: _Counted, batch: memoryview) -> None:
-        step = self._explained(tp, continuity.at_batch(counted.following, read_header(batch)))
-        if not step.counts:
-            self._take(tp, counted, step)
+    def _count_run(self, tp: TopicPartition, counted: _Counted, run: Run) -> None:
+        first = self._explained(tp, run.first)
+        self._take(tp, counted, first)
+        if run.records is None:
             return
-        offsets, timestamps, own, has_origin = decode_headers(batch)
+        if run.last is not run.first:
+            self._take(tp, counted, run.last)
+        offsets, timestamps, own, has_origin = run.records
         origins = identify(own, has_origin, tp.partition, offsets)
         walked = marks.walk(
             origins.agent, origins.file, origins.first, origins.length, counted.marks
         )
-        self._take(tp, counted, step)
         self._counts.add(
             counted.source,
             timestamps,

@@ -11,7 +11,7 @@ from skidway.audit.counts.counts import identify
 from skidway.errors import SkidwayError
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
-from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.columns import DecodedRecords
 from skidway.loader.datasource.columns import PLACES, value_columns
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
@@ -50,7 +50,7 @@ class Rows:
         arrays = [self._column(found.get(field.name), field, len(chosen)) for field in self._wanted]
         return pa.RecordBatch.from_arrays(arrays, schema=self._wanted)
 
-    def _chosen(self, batch: DecodedBatch) -> Int64s:
+    def _chosen(self, batch: DecodedRecords) -> Int64s:
         is_in = (batch.offsets >= self._part.first) & (batch.offsets < self._part.end)
         if self._since is not None:
             is_in &= batch.timestamps >= self._since
@@ -58,7 +58,7 @@ class Rows:
             is_in &= batch.timestamps < self._until
         return np.flatnonzero(is_in)
 
-    def _values(self, batch: DecodedBatch, chosen: Int64s) -> tuple[dict[str, pa.Array], Int64s]:
+    def _values(self, batch: DecodedRecords, chosen: Int64s) -> tuple[dict[str, pa.Array], Int64s]:
         """The columns of the values, and the rows whose values could be decoded."""
         rows = pa.array(chosen)
         if not self._part.schema:
@@ -74,7 +74,7 @@ class Rows:
         names = self._decoder.schema.names
         return dict(zip(names, decoded.columns, strict=True)), chosen[decoded.good]
 
-    def _own(self, batch: DecodedBatch, chosen: Int64s) -> Mapping[str, pa.Array]:
+    def _own(self, batch: DecodedRecords, chosen: Int64s) -> Mapping[str, pa.Array]:
         offsets = batch.offsets[chosen]
         origins = None if batch.origins is None else select(batch.origins, chosen)
         identified = identify(origins, batch.has_origin[chosen], self._part.partition, offsets)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from skidway.audit.counts.counts import identify
-from skidway.kafka.columns import DecodedBatch, Origins
+from skidway.kafka import columns
+from skidway.kafka.batch import BatchHeader, CorruptBatch
+from skidway.kafka.columns import TOGETHER_BYTES, DecodedRecords, Origins, UnpackedBatch
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import Records, select
+
+CHUNK_ROWS: Final = 65_536
+CHUNK_BYTES: Final = 32 << 20
+CHUNK_BATCHES: Final = 16_384
+"""A chunk is limited not only in rows and bytes, but also in batches, because a batch takes memory
+even if it has no records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +37,82 @@ class Chunk:
         return Chunk(self.records.slice(count), self.keys[:count], self.values[:count])
 
 
-def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
-    """The slice's records from all these batches, one after the other."""
-    offsets = np.concatenate([each.offsets for each in batches])
-    timestamps = np.concatenate([each.timestamps for each in batches])
-    has_origin = np.concatenate([each.has_origin for each in batches])
-    origins = _join_origins(batches)
-    keys = pa.concat_arrays([each.keys for each in batches])
-    values = pa.concat_arrays([each.values for each in batches])
-    begin = int(np.searchsorted(offsets, piece.first))
-    end = int(np.searchsorted(offsets, piece.end))
-    cut = slice(begin, end)
-    offsets, timestamps, has_origin = offsets[cut], timestamps[cut], has_origin[cut]
-    identified = identify(select(origins, cut), has_origin, piece.partition, offsets)
-    records = Records(piece.partition, offsets, timestamps, identified)
-    return Chunk(records, keys[cut], values[cut])
+class OpenChunk:
+    """A chunk to which batches are added until it is full.
+
+    headers: the headers of the batches that were decoded. damage: the header of the first batch
+    whose records are damaged, and what is wrong with them; no later batch is in the chunk.
+    """
+
+    def __init__(self) -> None:
+        self.headers: list[BatchHeader] = []
+        self.damage: tuple[BatchHeader, CorruptBatch] | None = None
+        self._decoded: list[DecodedRecords] = []
+        self._waiting: list[UnpackedBatch] = []  # these are decoded together
+        self._waiting_bytes = self._bytes = self._rows = self._batches = 0
+
+    def add(self, raw: memoryview) -> None:
+        """Adds a whole batch, from the slice's first offset on. Raises CorruptBatch if the batch is
+        damaged; damage of the records may be found later."""
+        batch = columns.unpack(raw)
+        self._waiting.append(batch)
+        self._batches += 1
+        self._rows += batch.count
+        self._bytes += len(batch.payload)
+        self._waiting_bytes += len(batch.payload)
+        if self._waiting_bytes >= TOGETHER_BYTES:
+            self._decode()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the chunk must be closed now."""
+        return (
+            self._rows >= CHUNK_ROWS
+            or self._bytes >= CHUNK_BYTES
+            or self._batches >= CHUNK_BATCHES
+            or self.damage is not None
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no batch was added."""
+        return self._batches == 0
+
+    def close(self, piece: Slice) -> Chunk:
+        """The slice's records in the batches that were added, up to the first damaged batch."""
+        self._decode()
+        decoded = self._decoded
+        offsets = np.concatenate([each.offsets for each in decoded])
+        cut = slice(*np.searchsorted(offsets, [piece.first, piece.end]).tolist())
+        timestamps = np.concatenate([each.timestamps for each in decoded])[cut]
+        has_origin = np.concatenate([each.has_origin for each in decoded])[cut]
+        origins = select(_join_origins(decoded), cut)
+        identified = identify(origins, has_origin, piece.partition, offsets[cut])
+        return Chunk(
+            Records(piece.partition, offsets[cut], timestamps, identified),
+            pa.concat_arrays([each.keys for each in decoded])[cut],
+            pa.concat_arrays([each.values for each in decoded])[cut],
+        )
+
+    def _decode(self) -> None:
+        batches, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if self.damage is not None:
+            return
+        try:
+            decoded = columns.decode_batches(batches)
+        except CorruptBatch:
+            sound, error = columns.sound_batches(batches)
+            if error is None:
+                raise
+            self.damage = batches[sound].header, error
+            batches = batches[:sound]
+            decoded = columns.decode_batches(batches)
+        self._decoded.append(decoded)
+        self.headers += [batch.header for batch in batches]
 
 
-def unpacked_bytes(batch: DecodedBatch) -> int:
-    """Bytes of keys and values in memory; a compressed batch may have a hundredth of that size."""
-    return int(batch.keys.nbytes + batch.values.nbytes)
-
-
-def _join_origins(batches: Sequence[DecodedBatch]) -> Origins:
-    parts = [each.origins or _no_origins(len(each.offsets)) for each in batches]
+def _join_origins(decoded: Sequence[DecodedRecords]) -> Origins:
+    parts = [each.origins or _no_origins(len(each.offsets)) for each in decoded]
     return Origins(
         np.concatenate([each.agent for each in parts]),
         np.concatenate([each.file for each in parts]),

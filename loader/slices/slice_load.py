@@ -25,15 +25,13 @@ import pyarrow.compute as pc
 from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.marks import FileKey, Walked, advance, walk
 from skidway.errors import Unreachable
-from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
-from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.errors import KafkaError
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.columns import OWN, REJECTED, Records, file_schema, own_columns
 from skidway.loader.reading.decoder import Decoder
-from skidway.loader.slices.chunk import Chunk, gather, unpacked_bytes
+from skidway.loader.slices.chunk import Chunk, OpenChunk
 from skidway.loader.slices.hour_writer import HourWriter, Target, has_hour, hours_of
 from skidway.loader.slices.job import Job, SliceResult, Stop
 from skidway.loader.slices.locations import Located, locate
@@ -41,12 +39,6 @@ from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
 from skidway.loader.store import Store
 
 Bools = npt.NDArray[np.bool_]
-
-CHUNK_ROWS: Final = 65_536
-CHUNK_BYTES: Final = 32 << 20
-CHUNK_BATCHES: Final = 4_096
-"""A chunk is limited not only in rows and bytes, but also in batches: as columns, even a batch with
-only two records takes kilobytes."""
 
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
@@ -76,23 +68,20 @@ class SliceLoad:
         """Consumes whole batches in offset order, until the range is done or has to end early. The
         first batch is the one that holds the range's first offset. If no batch holds this offset,
         the first batch is the next batch after the offset."""
-        pending: list[DecodedBatch] = []
-        rows = size = 0
+        chunk = OpenChunk()
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
             if stop is None and header.base_offset >= self._piece.end:
                 self._position = self._piece.end  # the rest of the range is a named gap
                 break
-            stop = stop or self._take(raw, header, pending)
+            stop = stop or self._take(raw, header, chunk)
             if stop is not None:
                 self._end(stop)
                 break
             self._position = header.last_offset + 1
-            rows += len(pending[-1].offsets)
-            size += unpacked_bytes(pending[-1])
-            if rows >= CHUNK_ROWS or size >= CHUNK_BYTES or len(pending) >= CHUNK_BATCHES:
-                self._process(pending)
-                pending, rows, size = [], 0, 0
+            if chunk.is_full:
+                self._process(chunk)
+                chunk = OpenChunk()
                 if self._result.stop is None:
                     del self._headers[:-1]  # the range can no longer end before this batch
             if self._position >= self._piece.end or self._result.stop:
@@ -100,8 +89,8 @@ class SliceLoad:
         if self._position < self._piece.end and self._result.stop is None:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
-        if pending:
-            self._process(pending)  # this may end the range even earlier, before a pending record
+        if not chunk.is_empty:
+            self._process(chunk)  # this may end the range even earlier, before a pending record
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
@@ -113,11 +102,8 @@ class SliceLoad:
             at = self._position
             self._end(Stop(at, f"{self._where}: offset {at} cannot be read: {error}"))
 
-    def _take(
-        self, raw: memoryview, header: BatchHeader, pending: list[DecodedBatch]
-    ) -> Stop | None:
-        """Decodes a batch and appends it to `pending`. Returns the reason if it refuses the batch,
-        else None."""
+    def _take(self, raw: memoryview, header: BatchHeader, chunk: OpenChunk) -> Stop | None:
+        """Adds a batch to the chunk. Returns the reason if it refuses the batch, else None."""
         at = max(header.base_offset, self._piece.first)
         if not header.is_control and header.count != header.last_offset_delta + 1:
             return Stop(
@@ -126,13 +112,16 @@ class SliceLoad:
                 f"its {header.last_offset_delta + 1} records; data topics must not be compacted",
             )
         try:
-            pending.append(columns.decode(raw))
+            chunk.add(raw)
         except CorruptBatch as error:
-            return Stop(
-                at, f"{self._where}: the batch at offset {header.base_offset} is damaged: {error}"
-            )
-        self._headers.append(header)
+            return self._damaged(header, error)
         return None
+
+    def _damaged(self, header: BatchHeader, error: CorruptBatch) -> Stop:
+        at = max(header.base_offset, self._piece.first)
+        return Stop(
+            at, f"{self._where}: the batch at offset {header.base_offset} is damaged: {error}"
+        )
 
     def _hole(self, position: int, base: int) -> Stop | None:
         """Looks for missing offsets before a batch. Notes a gap that somebody named. Returns a stop
@@ -154,8 +143,11 @@ class SliceLoad:
         self._result.stop = stop
         self._result.end = stop.offset
 
-    def _process(self, batches: list[DecodedBatch]) -> None:
-        chunk = gather(batches, self._piece)
+    def _process(self, opened: OpenChunk) -> None:
+        chunk = opened.close(self._piece)
+        self._headers += opened.headers
+        if opened.damage is not None:
+            self._end(self._damaged(*opened.damage))
         walked = self._walk(chunk.records)
         located = self._locate(chunk.records)
         wanted = located.missing & ~walked.repeat

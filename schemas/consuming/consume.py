@@ -25,7 +25,7 @@ from skidway.consumer import Consumer, Record
 from skidway.errors import UsageError
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
-from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.columns import DecodedRecords, decode
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Value, Values, plain, text_of
@@ -189,7 +189,7 @@ def offsets_at(
 
 def _batches(
     fetcher: Fetcher, timeout_s: float | None
-) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
+) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
     """Yields batches as they arrive, until no batch has arrived for `timeout_s` seconds. If
     `timeout_s` is None, goes on for ever."""
     heard_at = time.monotonic()
@@ -204,7 +204,7 @@ def _batches(
 
 def _write(
     tp: TopicPartition,
-    batch: DecodedBatch,
+    batch: DecodedRecords,
     begin: int,
     left: int | None,
     read: Read,
@@ -229,7 +229,7 @@ def _print(lines: list[bytes]) -> None:
     sys.stdout.flush()
 
 
-def _batch_json(tp: TopicPartition, batch: DecodedBatch, row: int, value: Value) -> bytes:
+def _batch_json(tp: TopicPartition, batch: DecodedRecords, row: int, value: Value) -> bytes:
     origin = None
     if batch.origins is not None and batch.has_origin[row]:
         names = ("agent", "file", "first", "length")

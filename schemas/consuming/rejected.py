@@ -17,7 +17,7 @@ from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
 from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST, Client
-from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.types import TopicPartition
 from skidway.schemas import wire
 from skidway.schemas.codec import Codec
@@ -90,7 +90,7 @@ def _ranges(
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}
 
 
-def _rows(codec: Codec, batch: DecodedBatch, begin: int) -> tuple[list[dict[str, Any]], int]:
+def _rows(codec: Codec, batch: DecodedRecords, begin: int) -> tuple[list[dict[str, Any]], int]:
     """The rejected lines of a batch from offset `begin` on, and the number of records that could
     not be read as rejected lines."""
     wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)

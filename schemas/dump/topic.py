@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic
-from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 from skidway.producer import Producer
@@ -65,7 +65,7 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode()
 
 
-def _records(topic: str, batch: DecodedBatch, first: int, end: int) -> Iterator[Record]:
+def _records(topic: str, batch: DecodedRecords, first: int, end: int) -> Iterator[Record]:
     keys, values = batch.keys.to_pylist(), batch.values.to_pylist()
     for offset, key, value in zip(batch.offsets.tolist(), keys, values, strict=True):
         if first <= offset < end:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from skidway.consumer.reading import Reading
-from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.batch import read_header
+from skidway.kafka.columns import DecodedRecords, decode
 
 SCHEMA = pa.schema(
     [
@@ -44,9 +45,9 @@ class Chunk:
 
     def __init__(self, reading: Reading, raw: memoryview) -> None:
         """Raises CorruptBatch if the batch is damaged."""
-        self._batch: DecodedBatch = decode(raw)
+        self._batch: DecodedRecords = decode(raw)
         self.reading = reading
-        self.end = max(self._batch.header.last_offset + 1, reading.handed)
+        self.end = max(read_header(raw).last_offset + 1, reading.handed)
 
     def records(self) -> Iterator[Record]:
         """The records one by one, from offset `reading.handed` on."""

@@ -7,34 +7,46 @@ either direction, except for headers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from skidway.kafka.batch import HEADER_BYTES, BatchHeader, Codec, EncodedBatch, Readable
+from skidway.kafka.batch import HEADER_BYTES, Codec, CorruptBatch, EncodedBatch, Readable
 from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
-from skidway.kafka.record_decoding import cut, parse
+from skidway.kafka.record_decoding import Parsed, UnpackedBatch, cut, parse, unpack
 from skidway.kafka.record_encoding import check_columns, records_of
 from skidway.kafka.record_headers import headers_column
 from skidway.kafka.record_layout import RECORD_OVERHEAD_MAX, Bools, Int64s, Origins
 
 __all__ = [
     "RECORD_OVERHEAD_MAX",
+    "TOGETHER_BYTES",
     "Bools",
-    "DecodedBatch",
+    "DecodedRecords",
+    "HeaderColumns",
     "Int64s",
     "Origins",
+    "UnpackedBatch",
     "cuts",
     "decode",
+    "decode_batches",
     "decode_headers",
     "encode",
+    "sound_batches",
+    "unpack",
 ]
+
+TOGETHER_BYTES: Final = 1 << 20
+"""Readers give `decode_batches` batches of about this many bytes without compression. The columns
+of larger batches would not fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
-class DecodedBatch:
-    """The records of one batch, in offset order. Timestamps are in ms.
+class DecodedRecords:
+    """The records of one batch or of several batches, in offset order. Timestamps are in ms.
 
     origins: which bytes of which file each record came from; None if no record has an origin. A row
     without an origin has zeros in the columns of `origins`, and False in `has_origin`. A control
@@ -42,7 +54,6 @@ class DecodedBatch:
     type `record_headers.COLUMN`; None if `decode` was not asked for them.
     """
 
-    header: BatchHeader
     offsets: Int64s
     timestamps: Int64s
     keys: pa.BinaryArray
@@ -50,6 +61,15 @@ class DecodedBatch:
     origins: Origins | None
     has_origin: Bools
     headers: pa.Array | None = None
+
+
+class HeaderColumns(NamedTuple):
+    """The columns of `DecodedRecords` with the same names."""
+
+    offsets: Int64s
+    timestamps: Int64s
+    origins: Origins | None
+    has_origin: Bools
 
 
 def encode(
@@ -78,16 +98,44 @@ def encode(
 
 def decode(
     raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX, with_headers: bool = False
-) -> DecodedBatch:
+) -> DecodedRecords:
     """Decodes all records of one whole batch, from any producer. Keeps no reference to `raw`.
 
     with_headers: whether to decode all headers, too; that makes Python objects for each record.
 
     Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """
-    parsed = parse(raw, limit_bytes)
-    return DecodedBatch(
-        parsed.header,
+    return _decoded(parse([unpack(raw, limit_bytes)]), with_headers=with_headers)
+
+
+def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
+    """Decodes all records of several batches, which `unpack` returned. If the batches have one or
+    two records each, this takes a small part of the time that `decode` takes for them.
+
+    Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds out which), and
+    ValueError if the batches have 2 GiB or more together.
+    """
+    return _decoded(parse(batches), with_headers=False)
+
+
+def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
+    """Decodes everything but keys and values. Raises what `decode_batches` raises."""
+    parsed = parse(batches)
+    return HeaderColumns(parsed.offsets, parsed.timestamps, parsed.origins, parsed.has_origin)
+
+
+def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
+    """How many batches, from the first on, can be decoded; and what is wrong with the next one."""
+    for count, batch in enumerate(batches):
+        try:
+            parse([batch])
+        except CorruptBatch as error:
+            return count, error
+    return len(batches), None
+
+
+def _decoded(parsed: Parsed, *, with_headers: bool) -> DecodedRecords:
+    return DecodedRecords(
         parsed.offsets,
         parsed.timestamps,
         cut(parsed.payload, parsed.key_at, parsed.key_size),
@@ -96,14 +144,6 @@ def decode(
         parsed.has_origin,
         headers_column(parsed.payload, parsed.headers_at, parsed.ends) if with_headers else None,
     )
-
-
-def decode_headers(
-    raw: Readable, *, limit_bytes: int = DECOMPRESSED_BYTES_MAX
-) -> tuple[Int64s, Int64s, Origins | None, Bools]:
-    """Offsets, timestamps, origins and has_origin, as `decode` returns them."""
-    parsed = parse(raw, limit_bytes)
-    return parsed.offsets, parsed.timestamps, parsed.origins, parsed.has_origin
 
 
 def cuts(value_sizes: Int64s, limit_bytes: int) -> list[int]:

@@ -1,9 +1,11 @@
-"""Decodes a batch's records into columns.
+"""Decodes the records of batches into columns: of one batch, or of several at once.
 
-One loop over the records follows the chain of lengths, because each record begins where the
-previous one ends. Everything else is done for a whole batch at once, except for unusual headers.
-Usually a record has one header, named `origin`. If a record has other headers, this module reads
-the headers of that record one by one.
+First `unpack` checks and decompresses each batch by itself. Then `parse` finds the fields of all
+records. One loop over the records follows the chain of lengths, because each record begins where
+the previous one ends. Everything else is done for all records at once, except for unusual headers.
+So many batches of one record each cost little more than one batch of many records. Usually a record
+has one header, named `origin`. If a record has other headers, this module reads the headers of that
+record one by one.
 
 The bytes come from outside. Lengths are compared with the bytes present before any memory is
 allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.
@@ -12,6 +14,7 @@ Bytes that break one of these rules raise `CorruptBatch`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +32,7 @@ from skidway.kafka.batch import (
     check,
     read_header,
 )
-from skidway.kafka.compression import decompress
+from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, decompress
 from skidway.kafka.record_headers import headers_in
 from skidway.kafka.record_layout import (
     ARROW_BYTES_MAX,
@@ -47,11 +50,23 @@ from skidway.kafka.record_layout import (
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """Positions and sizes of all fields in a batch's uncompressed records; size -1 is null. A
-    record's headers lie between `headers_at` and `ends`."""
+class UnpackedBatch:
+    """One batch after `unpack`: its header, and its records without compression."""
 
     header: BatchHeader
+    payload: bytes | bytearray
+
+    @property
+    def count(self) -> int:
+        """How many records the batch gives to its readers: none if it is a control batch."""
+        return self.header.count if self.payload else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Positions and sizes of all fields in the uncompressed records; size -1 is null. A record's
+    headers lie between `headers_at` and `ends`."""
+
     payload: bytes | bytearray
     offsets: Int64s
     timestamps: Int64s
@@ -65,9 +80,12 @@ class Parsed:
     has_origin: Bools
 
 
-def parse(raw: Readable, limit_bytes: int) -> Parsed:
-    """Finds all fields in one whole batch. Raises CorruptBatch if the batch is damaged or too
-    long."""
+def unpack(raw: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> UnpackedBatch:
+    """Checks and decompresses one whole batch, from any producer. Does not look at the records.
+    Keeps no reference to `raw`.
+
+    Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
+    """
     header = read_header(raw)
     check(raw, 0, header)
     if header.size_bytes != len(raw):
@@ -75,22 +93,31 @@ def parse(raw: Readable, limit_bytes: int) -> Parsed:
     if header.base_offset < 0 or header.base_offset > (1 << 63) - 1 - header.last_offset_delta:
         raise CorruptBatch(f"base offset {header.base_offset}")
     if header.is_control:
-        return _nothing(header)
+        return UnpackedBatch(header, b"")
     payload = _payload(raw, header, min(limit_bytes, ARROW_BYTES_MAX))
-    if header.count == 0:
-        if payload:
-            raise CorruptBatch("bytes of records in a batch that says it has none")
-        return _nothing(header)
+    if header.count == 0 and payload:
+        raise CorruptBatch("bytes of records in a batch that says it has none")
+    return UnpackedBatch(header, payload)
+
+
+def parse(batches: Sequence[UnpackedBatch]) -> Parsed:
+    """Finds all fields in these batches. Raises CorruptBatch if the records of one of them are
+    damaged, and ValueError if the batches have 2 GiB or more together."""
+    filled = [batch for batch in batches if batch.count]
+    if not filled:
+        return _nothing()
+    if sum(len(batch.payload) for batch in filled) > ARROW_BYTES_MAX:
+        raise ValueError("record batches of 2 GiB or more cannot be decoded together")
     try:
-        return _parse_records(header, payload)
+        return _parse_records(filled)
     except IndexError as error:
         raise CorruptBatch("a record's field lies outside of the batch") from error
 
 
-def _nothing(header: BatchHeader) -> Parsed:
+def _nothing() -> Parsed:
     none = np.zeros(0, np.int64)
     no_rows = np.zeros(0, np.bool_)
-    return Parsed(header, b"", none, none, none, none, none, none, none, none, None, no_rows)
+    return Parsed(b"", none, none, none, none, none, none, none, none, None, no_rows)
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
@@ -105,27 +132,30 @@ def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | by
     return bytes(payload) if isinstance(payload, memoryview) else payload
 
 
-def _record_ends(payload: bytes | bytearray, count: int) -> Int64s:
-    """The position after every record. This function has the one loop over the records."""
+def _record_ends(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
+    """The position after every record. payload: the payloads of the batches, one after the other.
+    This function has the one loop over the records."""
     ends: list[int] = []
     found = ends.append
-    at = 0
+    at = end = 0
     try:
-        for _ in range(count):
-            size = payload[at]
-            if size < 128:
-                at += 1 + (size >> 1)
-            else:
-                byte = payload[at + 1]
-                if byte < 128:
-                    at += 2 + ((size & 126 | byte << 7) >> 1)
+        for batch in batches:
+            for _ in range(batch.header.count):
+                size = payload[at]
+                if size < 128:
+                    at += 1 + (size >> 1)
                 else:
-                    at = _long_record_end(payload, at)
-            found(at)
+                    byte = payload[at + 1]
+                    if byte < 128:
+                        at += 2 + ((size & 126 | byte << 7) >> 1)
+                    else:
+                        at = _long_record_end(payload, at)
+                found(at)
+            end += len(batch.payload)
+            if at != end:
+                raise CorruptBatch("the records do not fill the batch")
     except IndexError as error:
         raise CorruptBatch("the records end before their count is reached") from error
-    if at != len(payload):
-        raise CorruptBatch("the records do not fill the batch")
     return np.array(ends, np.int64)
 
 
@@ -142,29 +172,30 @@ def _long_record_end(payload: bytes | bytearray, at: int) -> int:
     return at + 1 + (size >> 1)
 
 
-def _parse_records(header: BatchHeader, payload: bytes | bytearray) -> Parsed:
-    ends = _record_ends(payload, header.count)
+def _parse_records(batches: Sequence[UnpackedBatch]) -> Parsed:
+    payload = batches[0].payload
+    if len(batches) > 1:
+        payload = b"".join([batch.payload for batch in batches])
+    ends = _record_ends(payload, batches)
     data = np.frombuffer(payload, np.uint8)
     at = np.empty_like(ends)
     at[0], at[1:] = 0, ends[:-1]
     length, at = _varints(data, at, VARINT_BYTES_MAX)
     if (at + length != ends).any():
         raise CorruptBatch("a record's length is negative")
-    delta, at = _varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
-    number, at = _varints(data, at, VARINT_BYTES_MAX)
-    if number[0] < 0 or number[-1] > header.last_offset_delta or (np.diff(number) <= 0).any():
-        raise CorruptBatch("offsets of records do not rise inside of the batch's range")
+    time_delta, at = _varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
+    offset_delta, at = _varints(data, at, VARINT_BYTES_MAX)
     key_size, key_at = _varints(data, at, VARINT_BYTES_MAX)
     value_size, value_at = _varints(data, _behind(key_at, key_size), VARINT_BYTES_MAX)
     header_at = _behind(value_at, value_size)
     if (header_at > ends).any():
         raise CorruptBatch("a record's key or value is longer than the record")
+    headers = [batch.header for batch in batches]
     origins, has_origin = _origins(payload, header_at, ends)
     return Parsed(
-        header,
         payload,
-        header.base_offset + number,
-        _timestamps(header, delta),
+        _offsets(headers, offset_delta),
+        _timestamps(headers, time_delta),
         key_at,
         key_size,
         value_at,
@@ -176,10 +207,27 @@ def _parse_records(header: BatchHeader, payload: bytes | bytearray) -> Parsed:
     )
 
 
-def _timestamps(header: BatchHeader, delta: Int64s) -> Int64s:
-    if header.has_log_append_time:
-        return np.full(len(delta), header.max_timestamp, np.int64)
-    return np.int64(header.base_timestamp) + delta  # overflow wraps, as in Java
+def _offsets(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
+    counts = np.array([header.count for header in headers], np.int64)
+    ends = np.cumsum(counts)
+    begins = ends - counts
+    rises = np.diff(delta) > 0
+    rises[begins[1:] - 1] = True  # each batch has deltas of its own
+    highest = np.array([header.last_offset_delta for header in headers], np.int64)
+    if not rises.all() or (delta[begins] < 0).any() or (delta[ends - 1] > highest).any():
+        raise CorruptBatch("offsets of records do not rise inside of the batch's range")
+    return np.repeat(np.array([header.base_offset for header in headers], np.int64), counts) + delta
+
+
+def _timestamps(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
+    counts = [header.count for header in headers]
+    base = np.array([header.base_timestamp for header in headers], np.int64)
+    found = np.repeat(base, counts) + delta  # overflow wraps, as in Java
+    if any(header.has_log_append_time for header in headers):
+        appended = np.repeat([header.has_log_append_time for header in headers], counts)
+        highest = np.array([header.max_timestamp for header in headers], np.int64)
+        found = np.where(appended, np.repeat(highest, counts), found)
+    return found
 
 
 def _behind(at: Int64s, size: Int64s) -> Int64s:

@@ -66,12 +66,14 @@ def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
     return found
 
 
-def read(client: Client, tp: TopicPartition, start: int, until: int) -> list[columns.DecodedBatch]:
+def read(
+    client: Client, tp: TopicPartition, start: int, until: int
+) -> list[columns.DecodedRecords]:
     """Reads batches from an offset on. Asserts that none is skipped or repeated, and that each has
     a correct CRC."""
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=20_000)
     fetcher.seek(tp, start)
-    found: list[columns.DecodedBatch] = []
+    found: list[columns.DecodedRecords] = []
     position = start
     deadline = time.monotonic() + WITHIN_S
     while position < until:
@@ -106,7 +108,7 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
     assert values == [b"%d.%d " % (n, i) * 20 for n in range(12) for i in range(50)]
     firsts = [f for b in batches if b.origins is not None for f in b.origins.first.tolist()]
     assert firsts == [n * 1_000 + i * 10 for n in range(12) for i in range(50)]
-    assert read(client, tp, 575, 600)[0].header.base_offset == 550
+    assert read(client, tp, 575, 600)[0].offsets[0] == 550
 
 
 def test_several_partitions_in_one_request(client: Client, topic: str) -> None:

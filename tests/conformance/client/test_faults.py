@@ -284,11 +284,11 @@ def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> li
         for fetched in fetcher.poll(1_000):
             assert fetched.tp == tp
             for raw in fetched.batches:
-                decoded = columns.decode(raw)
-                assert decoded.header.base_offset <= position <= decoded.header.last_offset
-                rows = decoded.values.to_pylist()
-                found += rows[position - decoded.header.base_offset :]
-                position = decoded.header.last_offset + 1
+                header = read_header(raw)
+                assert header.base_offset <= position <= header.last_offset
+                rows = columns.decode(raw).values.to_pylist()
+                found += rows[position - header.base_offset :]
+                position = header.last_offset + 1
             assert fetcher.positions[tp] == position
     return found
 

@@ -113,7 +113,7 @@ def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
         assert stock.flush(300) == 0
         fetcher = Fetcher(client, max_wait_ms=100)
         fetcher.seek(tp, 0)
-        batches: list[columns.DecodedBatch] = []
+        batches: list[columns.DecodedRecords] = []
         codecs = set()
         deadline = time.monotonic() + 300
         while sum(len(batch.offsets) for batch in batches) < COUNT and time.monotonic() < deadline:

@@ -6,6 +6,8 @@ _CONTINUITY = "tests/unit/audit/counter/test_continuity.py"
 _COUNTER = "tests/unit/audit/counter/test_counter.py"
 _CONNECTION = "tests/unit/agent/cluster/test_connection.py"
 _PRESS = "tests/unit/agent/batches/test_press.py"
+_COLUMNS = "tests/unit/skidway/kafka/test_columns.py"
+_SLICE_LOAD = "tests/unit/loader/slices/test_slice_load.py"
 _GAPS = "tests/unit/skidway/kafka/test_gaps.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -93,5 +95,42 @@ MUTANTS: tuple[Mutant, ...] = (
         "    if not configs.get(CLUSTER_CONFIG) or not text:\n",
         "    if not text:\n",
         (f"{_GAPS}::test_only_mirrors_name_gaps",),
+    ),
+    # batches that are decoded together are checked one by one
+    Mutant(
+        "a record may reach from one batch into the next one",
+        "skidway/kafka/record_decoding.py",
+        "            if at != end:\n",
+        "            if at != end and batch is batches[-1]:\n",
+        (f"{_COLUMNS}::test_a_batch_has_the_records_of_its_own_bytes",),
+    ),
+    Mutant(
+        "batches that are decoded together have the first one's times",
+        "skidway/kafka/record_decoding.py",
+        "    found = np.repeat(base, counts) + delta  # overflow wraps, as in Java\n",
+        "    found = base[0] + delta\n",
+        (f"{_COLUMNS}::test_batches_decoded_together_give_the_rows_of_each",),
+    ),
+    Mutant(
+        "a loader passes over the damaged batch of a chunk",
+        "loader/slices/chunk.py",
+        "            self.damage = batches[sound].header, error\n"
+        "            batches = batches[:sound]\n",
+        "            batches = batches[:sound] + batches[sound + 1 :]\n",
+        (f"{_SLICE_LOAD}::test_records_that_contradict_themselves_end_the_range",),
+    ),
+    Mutant(
+        "a counter passes over the damaged batch of a run",
+        "audit/counter/batch_runs.py",
+        "    if damage is not None:\n        raise damage\n",
+        "",
+        (f"{_COUNTER}::test_only_the_batches_before_a_damaged_one_are_counted",),
+    ),
+    Mutant(
+        "a counter counts over a hole between two batches of one fetch",
+        "audit/counter/batch_runs.py",
+        "if batch is None or step.gap is not None or size >= TOGETHER_BYTES:",
+        "if batch is None or size >= TOGETHER_BYTES:",
+        (f"{_COUNTER}::test_a_hole_has_the_reason_that_the_mirror_gave",),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -371,6 +372,20 @@ def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
     site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
     site.run()
     assert "damaged" in site.counter.health.detail["stopped"]["logs-0"]
+
+
+def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
+    """If the records of a batch contradict themselves although its CRC is right, the counter counts
+    the batches before it, and stops there."""
+    for part in range(4):
+        _append(site, LOGS, part * 10, 10)
+    batch = site.cluster.log(LOGS).batches[2]
+    batch[57:61] = (9).to_bytes(4, "big")
+    batch[17:21] = google_crc32c.value(bytes(batch[21:])).to_bytes(4, "big")
+    site.run()
+    assert "damaged" in site.counter.health.detail["stopped"]["logs-0"]
+    assert _counted(site.deltas()) == 20
+    assert [(x.first, x.end) for delta in site.deltas() for x in delta.ranges] == [(0, 20)]
 
 
 def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:

@@ -293,6 +293,24 @@ def _damaged(batch: memoryview) -> memoryview:
     return memoryview(bytes(broken))
 
 
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
+    """If the records of a batch contradict themselves although its CRC is right, the range ends
+    before this batch: all records before it are loaded, and no other."""
+    batches = log(lines(9))
+    broken = bytearray(batches[damaged])
+    broken[57:61], broken[23:27] = (2).to_bytes(4, "big"), (1).to_bytes(4, "big")
+    broken[17:21] = google_crc32c.value(bytes(broken[21:])).to_bytes(4, "big")
+    batches[damaged] = memoryview(bytes(broken))
+    store = MemoryStore()
+    result = Runner(store, {0: batches}).one(Slice(0, 0, 9))
+    assert (result.end, len(rows_of(store, result))) == (3 * damaged, 3 * damaged)
+    assert result.stop is not None
+    assert f"the batch at offset {3 * damaged} is damaged" in result.stop.sentence
+    below = None if result.below is None else result.below.last_offset
+    assert below == (3 * damaged - 1 if damaged else None)
+
+
 def test_why_a_range_ended_is_what_was_met_first() -> None:
     """A range ends at the first batch that cannot be taken, and gives the reason why this batch
     cannot be taken. No later batch is read."""
@@ -409,7 +427,7 @@ def test_chunks_are_bounded_by_what_batches_unpack_to(
 ) -> None:
     """A chunk (batches that are decoded together) is limited by its uncompressed size, because
     compression may make batches a hundred times smaller."""
-    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BYTES", 100_000)
+    monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BYTES", 100_000)
     run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
     assert len(chunks) >= 4
     assert max(values.nbytes for values in chunks) < 300_000
@@ -420,7 +438,7 @@ def test_chunks_are_bounded_by_their_batches(
 ) -> None:
     """A chunk is limited by its number of batches, because each batch costs memory even if it has
     only a record or two."""
-    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
+    monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]
 
@@ -430,7 +448,7 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 ) -> None:
     """The last batch of a finished chunk is kept for the next load to compare, even if the range
     ends with that chunk."""
-    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_BATCHES", 2)
+    monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_BATCHES", 2)
     for more in ([], [Record(agent=8)]):
         _, result = run([*lines(6), *more])
         assert result.end == 6
@@ -480,7 +498,7 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     """The result is the same whether records come in one chunk or in many."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
-    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 4)
+    monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 4)
     store, parts = run(records)
     assert rows_of(store, parts) == rows_of(whole_store, whole)
     assert (parts.end, parts.lowest, parts.highest) == (whole.end, whole.lowest, whole.highest)
@@ -490,7 +508,7 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows beyond the memory limit go to a further file of the same hour."""
     monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
-    monkeypatch.setattr("skidway.loader.slices.slice_load.CHUNK_ROWS", 3)
+    monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 3)
     store, result = run(lines(9))
     assert [file.path.rsplit("-", 1)[1] for file in result.files] == [
         "0.parquet", "3.parquet", "6.parquet",

@@ -23,7 +23,17 @@ from skidway.kafka.batch import (
     seal,
     stamp,
 )
-from skidway.kafka.columns import Origins, cuts, decode, decode_headers, encode
+from skidway.kafka.columns import (
+    DecodedRecords,
+    Origins,
+    cuts,
+    decode,
+    decode_batches,
+    decode_headers,
+    encode,
+    sound_batches,
+    unpack,
+)
 from skidway.kafka.compression import compress
 from support.randomness import share_of
 
@@ -110,7 +120,7 @@ def decoded_rows(
 ) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
     """The rows as we read them. The function also asserts that our two readers agree."""
     found = decode(memoryview(raw))
-    offsets, timestamps, origins, has_origin = decode_headers(memoryview(raw))
+    offsets, timestamps, origins, has_origin = decode_headers([unpack(raw)])
     assert offsets.tolist() == found.offsets.tolist()
     assert timestamps.tolist() == found.timestamps.tolist()
     assert has_origin.tolist() == found.has_origin.tolist()
@@ -296,7 +306,6 @@ def test_control_batches_have_no_rows() -> None:
         0,
     )
     assert found.origins is None
-    assert found.header.last_offset == 0
 
 
 def test_compacted_to_nothing() -> None:
@@ -305,7 +314,7 @@ def test_compacted_to_nothing() -> None:
     raw[57:61] = bytes(4)
     found = decode(memoryview(with_crc(raw)))
     assert len(found.offsets) == len(found.values) == 0
-    assert found.header.last_offset == 4
+    assert read_header(raw).last_offset == 4
     raw[21:23] = b"\x00\x04"
     assert len(decode(memoryview(with_crc(raw))).offsets) == 0
 
@@ -350,6 +359,99 @@ def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) ->
                 sum(part) + sizes[end] + (len(part) + 1) * columns.RECORD_OVERHEAD_MAX + 61 > limit
             )
         start = end
+
+
+# --- several batches at once ------------------------------------------------------------------
+
+
+@st.composite
+def any_batch(draw: st.DrawFn) -> bytes:
+    """A batch of any codec, some with the append time, as markers of a transaction, or empty."""
+    rows = draw(foreign_rows())
+    raw = bytearray(batch_of(rows, rows[0].offset, draw(st.sampled_from(Codec))))
+    kind = draw(st.sampled_from(["as it is", "as it is", "append time", "control", "empty"]))
+    if kind == "append time":
+        raw[22] |= 8
+        raw[35:43] = draw(st.integers(0, 1 << 50)).to_bytes(8, "big")
+    if kind == "control":
+        raw[22] |= 0x30
+    if kind == "empty":
+        raw[57:61] = bytes(4)
+        del raw[HEADER_BYTES:]
+        raw[8:12] = (HEADER_BYTES - 12).to_bytes(4, "big")
+    return with_crc(raw)
+
+
+def listed(records: DecodedRecords) -> list[tuple[object, ...]]:
+    """The records as rows; a record without an origin has zeros in the columns of origins."""
+    none = np.zeros(len(records.offsets), np.int64)
+    origins = records.origins or Origins(none, none, none, none)
+    return list(
+        zip(
+            records.offsets.tolist(),
+            records.timestamps.tolist(),
+            records.keys.to_pylist(),
+            records.values.to_pylist(),
+            *(column.tolist() for column in columns_of(origins)),
+            records.has_origin.tolist(),
+            strict=True,
+        )
+    )
+
+
+@given(st.lists(any_batch(), max_size=6))
+@settings(max_examples=share_of(60))
+def test_batches_decoded_together_give_the_rows_of_each(raws: list[bytes]) -> None:
+    """Batches that are decoded together give the same rows, in the same order, as batches that are
+    decoded one by one."""
+    together = decode_batches([unpack(raw) for raw in raws])
+    assert listed(together) == [row for raw in raws for row in listed(decode(raw))]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.data())
+@settings(max_examples=share_of(150))
+def test_no_batch_reaches_into_the_next_one(kinds: list[int], data: st.DataObject) -> None:
+    """If the records of a batch are damaged, decoding it together with others finds the damage, and
+    names the first damaged batch."""
+    raws = [bytearray(sample()) for _ in kinds]
+    for kind, raw in zip(kinds, raws, strict=True):
+        if kind == 0:
+            raw[data.draw(st.integers(HEADER_BYTES, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    unpacked = [unpack(with_crc(raw)) for raw in raws]
+    alone = [is_sound(with_crc(raw)) for raw in raws]
+    try:
+        found = decode_batches(unpacked)
+    except CorruptBatch:
+        assert not all(alone)
+    else:
+        assert all(alone)
+        assert len(found.offsets) == 3 * len(raws)
+    count, error = sound_batches(unpacked)
+    assert [*alone, False].index(False) == count
+    assert (error is None) == all(alone)
+
+
+def test_a_batch_has_the_records_of_its_own_bytes() -> None:
+    """If the first batch has a record more than its count says, and the second batch has one less,
+    the first batch is damaged. The record does not become a record of the second batch."""
+    first = batch_of([Row(offset, 0, None, b"x" * 9, []) for offset in (0, 1)])
+    more = batch_of([Row(0, 0, None, b"y" * 9, [])])[HEADER_BYTES:]
+    second = batch_of([Row(offset, 0, None, b"z" * 9, []) for offset in (1, 2)])
+    longer, claiming = bytearray(first + more), bytearray(second)
+    longer[8:12] = (len(longer) - 12).to_bytes(4, "big")
+    claiming[23:27], claiming[57:61] = (2).to_bytes(4, "big"), (3).to_bytes(4, "big")
+    unpacked = [unpack(with_crc(longer)), unpack(with_crc(claiming))]
+    with pytest.raises(CorruptBatch, match="do not fill"):
+        decode_batches(unpacked)
+    assert sound_batches(unpacked)[0] == 0
+
+
+def is_sound(raw: bytes) -> bool:
+    try:
+        decode(raw)
+    except CorruptBatch:
+        return False
+    return True
 
 
 # --- damage -----------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""Loader and counter on batches of one or two records, as many producers send them.
+
+Both readers put small batches together and parse about 1 MB of them at once. The other side of the
+table is the same code with this switched off: it parses each batch by itself. The batches lie in
+memory, so that the figures contain no broker and no network. Seconds are CPU seconds of one
+process.
+
+    loader   all of a task's work on the batches: decoding, marks, counts, Parquet files in memory
+    counter  following the batches, marks and counts, without commits
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+from unittest.mock import patch
+
+from bench.measure import Row, Table, in_turn
+from bench.scale import scaled
+from skidway.audit.counter.batch_runs import runs
+from skidway.audit.counter.continuity import Following
+from skidway.audit.counter.state import Position
+from skidway.audit.counts import marks
+from skidway.audit.counts.counts import Counts, identify
+from skidway.loader.planning.plan import Slice
+from support.loading import SOURCE, Record, Runner, log
+from support.memory_store import MemoryStore
+
+RECORDS: Final = scaled(40_000, 400)
+ROUNDS: Final = scaled(5, 1)
+ALONE: Final = "each batch by itself"
+
+
+def run() -> Table:
+    """Measures both readers on batches of one, two and a hundred records; the sides take turns."""
+    table = Table(f"small_batches: {RECORDS:,} records, in memory, one core")
+    for size in (1, 2, 100):
+        batches = log([Record(first=10 * index) for index in range(RECORDS)], size)
+        for reader, read in (("loader", load), ("counter", count)):
+            sides = {
+                "together": partial(rate, read, batches),
+                "alone": partial(alone, read, batches),
+            }
+            found = in_turn(sides, ROUNDS)
+            name = f"{reader}, batches of {size}"
+            table.add(Row(name, "records/CPU s", found["together"], found["alone"], ALONE))
+    return table
+
+
+def rate(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryview]) -> float:
+    """Records per CPU second."""
+    begin = time.process_time()
+    taken = read(batches)
+    seconds = time.process_time() - begin
+    if taken != RECORDS:
+        raise ValueError(f"{taken} of {RECORDS} records were read")
+    return RECORDS / seconds
+
+
+def alone(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryview]) -> float:
+    """As `rate`, but each batch is parsed by itself."""
+    with each_by_itself():
+        return rate(read, batches)
+
+
+@contextlib.contextmanager
+def each_by_itself() -> Iterator[None]:
+    """Makes both readers parse a batch as soon as they have it."""
+    with (
+        patch("skidway.loader.slices.chunk.TOGETHER_BYTES", 0),
+        patch("skidway.audit.counter.batch_runs.TOGETHER_BYTES", 0),
+    ):
+        yield
+
+
+def load(batches: Sequence[memoryview]) -> int:
+    """Loads the batches as one slice; returns the number of rows."""
+    result = Runner(MemoryStore(), {0: batches}).one(Slice(0, 0, RECORDS))
+    return sum(file.rows for file in result.files)
+
+
+def count(batches: Sequence[memoryview]) -> int:
+    """Counts the batches as the counter does; returns the number of records."""
+    counts, known = Counts(), dict[marks.FileKey, int]()
+    for each in runs(Following(Position(0)), batches):
+        if each.records is None:
+            continue
+        offsets, timestamps, own, has_origin = each.records
+        origins = identify(own, has_origin, 0, offsets)
+        walked = marks.walk(origins.agent, origins.file, origins.first, origins.length, known)
+        counts.add(SOURCE, timestamps, origins, keep=walked.keep, straddle=walked.straddle)
+        marks.advance(known, walked.highest)
+    return sum(sums.count for _, sums in counts.items())
