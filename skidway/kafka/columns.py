@@ -1,8 +1,8 @@
 """Record batches as columns: encodes Arrow and NumPy columns into a batch, and decodes a batch.
 
-This is the public interface of four modules: `record_layout` (the form of a record),
-`record_encoding`, `record_headers` and `record_decoding`. No Python object is made per record in
-either direction, except for headers.
+This is the public interface of `record_layout` (the form of a record), `record_encoding`,
+`batch_unpacking`, `record_bounds`, `record_headers` and `record_decoding`. No Python object is made
+for each record in either direction, except for headers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from skidway.kafka.batch import HEADER_BYTES, Codec, CorruptBatch, EncodedBatch, Readable
+from skidway.kafka.batch_unpacking import UnpackedBatch, unpack
 from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
-from skidway.kafka.record_decoding import Parsed, UnpackedBatch, cut, parse, unpack
+from skidway.kafka.record_decoding import Parsed, cut, parse
 from skidway.kafka.record_encoding import check_columns, records_of
 from skidway.kafka.record_headers import headers_column
 from skidway.kafka.record_layout import RECORD_OVERHEAD_MAX, Bools, Int64s, Origins

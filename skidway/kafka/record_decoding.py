@@ -1,11 +1,8 @@
 """Decodes the records of batches into columns: of one batch, or of several at once.
 
-First `unpack` checks and decompresses each batch by itself. Then `parse` finds the fields of all
-records. One loop over the records follows the chain of lengths, because each record begins where
-the previous one ends. Everything else is done for all records at once, except for unusual headers.
-So many batches of one record each cost little more than one batch of many records. Usually a record
-has one header, named `origin`. If a record has other headers, this module reads the headers of that
-record one by one.
+All fields are found for all records at once. So many batches of one record each cost little more
+than one batch of many records. Usually a record has one header, named `origin`. If a record has
+other headers, this module reads the headers of that record one by one.
 
 The bytes come from outside. Lengths are compared with the bytes present before any memory is
 allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.
@@ -24,42 +21,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.kafka import origin
-from skidway.kafka.batch import (
-    HEADER_BYTES,
-    BatchHeader,
-    CorruptBatch,
-    Readable,
-    check,
-    read_header,
-)
-from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, decompress
+from skidway.kafka.batch import BatchHeader, CorruptBatch, Readable
+from skidway.kafka.batch_unpacking import UnpackedBatch
+from skidway.kafka.record_bounds import record_bounds, varints
 from skidway.kafka.record_headers import headers_in
 from skidway.kafka.record_layout import (
     ARROW_BYTES_MAX,
     ORIGIN,
     ORIGIN_HEAD,
-    RECORD_BYTES_MIN,
     VARINT_BYTES_MAX,
     VARLONG_BYTES_MAX,
     Bools,
-    Bytes,
     Int64s,
     Origins,
     binary_array,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class UnpackedBatch:
-    """One batch after `unpack`: its header, and its records without compression."""
-
-    header: BatchHeader
-    payload: bytes | bytearray
-
-    @property
-    def count(self) -> int:
-        """How many records the batch gives to its readers: none if it is a control batch."""
-        return self.header.count if self.payload else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +54,6 @@ class Parsed:
     ends: Int64s
     origins: Origins | None
     has_origin: Bools
-
-
-def unpack(raw: Readable, limit_bytes: int = DECOMPRESSED_BYTES_MAX) -> UnpackedBatch:
-    """Checks and decompresses one whole batch, from any producer. Does not look at the records.
-    Keeps no reference to `raw`.
-
-    Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
-    """
-    header = read_header(raw)
-    check(raw, 0, header)
-    if header.size_bytes != len(raw):
-        raise CorruptBatch(f"{len(raw) - header.size_bytes} bytes behind a batch")
-    if header.base_offset < 0 or header.base_offset > (1 << 63) - 1 - header.last_offset_delta:
-        raise CorruptBatch(f"base offset {header.base_offset}")
-    if header.is_control:
-        return UnpackedBatch(header, b"")
-    payload = _payload(raw, header, min(limit_bytes, ARROW_BYTES_MAX))
-    if header.count == 0 and payload:
-        raise CorruptBatch("bytes of records in a batch that says it has none")
-    return UnpackedBatch(header, payload)
 
 
 def parse(batches: Sequence[UnpackedBatch]) -> Parsed:
@@ -120,73 +76,16 @@ def _nothing() -> Parsed:
     return Parsed(b"", none, none, none, none, none, none, none, none, None, no_rows)
 
 
-def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
-    """The uncompressed records, not as a memoryview, because Python reads single bytes faster
-    from bytes."""
-    packed = memoryview(raw)[HEADER_BYTES:]
-    if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
-        return b""
-    payload = decompress(header.codec, packed, limit_bytes)
-    if header.count > len(payload) // RECORD_BYTES_MIN:
-        raise CorruptBatch(f"{header.count} records in {len(payload)} bytes")
-    return bytes(payload) if isinstance(payload, memoryview) else payload
-
-
-def _record_ends(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
-    """The position after every record. payload: the payloads of the batches, one after the other.
-    This function has the one loop over the records."""
-    ends: list[int] = []
-    found = ends.append
-    at = end = 0
-    try:
-        for batch in batches:
-            for _ in range(batch.header.count):
-                size = payload[at]
-                if size < 128:
-                    at += 1 + (size >> 1)
-                else:
-                    byte = payload[at + 1]
-                    if byte < 128:
-                        at += 2 + ((size & 126 | byte << 7) >> 1)
-                    else:
-                        at = _long_record_end(payload, at)
-                found(at)
-            end += len(batch.payload)
-            if at != end:
-                raise CorruptBatch("the records do not fill the batch")
-    except IndexError as error:
-        raise CorruptBatch("the records end before their count is reached") from error
-    return np.array(ends, np.int64)
-
-
-def _long_record_end(payload: bytes | bytearray, at: int) -> int:
-    """The position after a record whose length field (a varint) has three bytes or more."""
-    size = shift = 0
-    while payload[at] > 127:
-        size |= (payload[at] & 127) << shift
-        at += 1
-        shift += 7
-        if shift >= 7 * VARINT_BYTES_MAX:
-            raise CorruptBatch("a record's length has more than five bytes")
-    size |= payload[at] << shift
-    return at + 1 + (size >> 1)
-
-
 def _parse_records(batches: Sequence[UnpackedBatch]) -> Parsed:
     payload = batches[0].payload
     if len(batches) > 1:
         payload = b"".join([batch.payload for batch in batches])
-    ends = _record_ends(payload, batches)
     data = np.frombuffer(payload, np.uint8)
-    at = np.empty_like(ends)
-    at[0], at[1:] = 0, ends[:-1]
-    length, at = _varints(data, at, VARINT_BYTES_MAX)
-    if (at + length != ends).any():
-        raise CorruptBatch("a record's length is negative")
-    time_delta, at = _varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
-    offset_delta, at = _varints(data, at, VARINT_BYTES_MAX)
-    key_size, key_at = _varints(data, at, VARINT_BYTES_MAX)
-    value_size, value_at = _varints(data, _behind(key_at, key_size), VARINT_BYTES_MAX)
+    ends, at = record_bounds(payload, data, batches)
+    time_delta, at = varints(data, at + 1, VARLONG_BYTES_MAX)  # after the attributes
+    offset_delta, at = varints(data, at, VARINT_BYTES_MAX)
+    key_size, key_at = varints(data, at, VARINT_BYTES_MAX)
+    value_size, value_at = varints(data, _behind(key_at, key_size), VARINT_BYTES_MAX)
     header_at = _behind(value_at, value_size)
     if (header_at > ends).any():
         raise CorruptBatch("a record's key or value is longer than the record")
@@ -235,26 +134,6 @@ def _behind(at: Int64s, size: Int64s) -> Int64s:
     if (size < -1).any():
         raise CorruptBatch("a key or value has a negative length")
     return at + np.maximum(size, 0)
-
-
-def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
-    """Zigzag varints at many positions, and the positions after them.
-
-    Raises IndexError if a varint lies outside of the data, CorruptBatch if a varint is too long.
-    """
-    byte = data[at]
-    number, at = (byte & 127).astype(np.int64), at + 1
-    rows = np.flatnonzero(byte > 127)
-    shift = 7
-    while len(rows):
-        if shift >= 7 * bytes_max:
-            raise CorruptBatch(f"a number of more than {bytes_max} bytes")
-        byte = data[at[rows]]
-        number[rows] |= (byte & 127).astype(np.int64) << shift
-        at[rows] += 1
-        rows = rows[byte > 127]
-        shift += 7
-    return (number.view(np.uint64) >> np.uint64(1)).view(np.int64) ^ -(number & 1), at
 
 
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:

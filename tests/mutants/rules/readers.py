@@ -99,10 +99,24 @@ MUTANTS: tuple[Mutant, ...] = (
     # batches that are decoded together are checked one by one
     Mutant(
         "a record may reach from one batch into the next one",
-        "skidway/kafka/record_decoding.py",
+        "skidway/kafka/record_bounds.py",
         "            if at != end:\n",
         "            if at != end and batch is batches[-1]:\n",
         (f"{_COLUMNS}::test_a_batch_has_the_records_of_its_own_bytes",),
+    ),
+    Mutant(
+        "a record that ends with an origin may reach from one batch into the next one",
+        "skidway/kafka/record_bounds.py",
+        "    return ends if (ends[counts - 1] == sizes).all() else None\n",
+        "    return ends if len(sizes) else None\n",
+        (f"{_COLUMNS}::test_a_batch_has_the_records_of_its_own_bytes",),
+    ),
+    Mutant(
+        "what looks like an origin ends a record, whatever the record's length",
+        "skidway/kafka/record_bounds.py",
+        "            if (at + length == ends).all():",
+        "            if len(at) == len(ends):",
+        (f"{_COLUMNS}::test_values_may_look_like_origins",),
     ),
     Mutant(
         "batches that are decoded together have the first one's times",

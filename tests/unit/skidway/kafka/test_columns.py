@@ -431,12 +431,13 @@ def test_no_batch_reaches_into_the_next_one(kinds: list[int], data: st.DataObjec
     assert (error is None) == all(alone)
 
 
-def test_a_batch_has_the_records_of_its_own_bytes() -> None:
+@pytest.mark.parametrize("headers", [[], [("origin", origin.pack(1, 2, 3, 4))]])
+def test_a_batch_has_the_records_of_its_own_bytes(headers: list[tuple[str, bytes]]) -> None:
     """If the first batch has a record more than its count says, and the second batch has one less,
     the first batch is damaged. The record does not become a record of the second batch."""
-    first = batch_of([Row(offset, 0, None, b"x" * 9, []) for offset in (0, 1)])
-    more = batch_of([Row(0, 0, None, b"y" * 9, [])])[HEADER_BYTES:]
-    second = batch_of([Row(offset, 0, None, b"z" * 9, []) for offset in (1, 2)])
+    first = batch_of([Row(offset, 0, None, b"x" * 9, headers) for offset in (0, 1)])
+    more = batch_of([Row(0, 0, None, b"y" * 9, headers)])[HEADER_BYTES:]
+    second = batch_of([Row(offset, 0, None, b"z" * 9, headers) for offset in (1, 2)])
     longer, claiming = bytearray(first + more), bytearray(second)
     longer[8:12] = (len(longer) - 12).to_bytes(4, "big")
     claiming[23:27], claiming[57:61] = (2).to_bytes(4, "big"), (3).to_bytes(4, "big")
@@ -444,6 +445,21 @@ def test_a_batch_has_the_records_of_its_own_bytes() -> None:
     with pytest.raises(CorruptBatch, match="do not fill"):
         decode_batches(unpacked)
     assert sound_batches(unpacked)[0] == 0
+
+
+@pytest.mark.parametrize("looks", ["head", "whole", "two"])
+def test_values_may_look_like_origins(looks: str) -> None:
+    """Values that have the bytes of an origin's header are read as values."""
+    header = b"\x02\x0corigin\x38"
+    value = {"head": header, "whole": header + bytes(28), "two": 2 * (header + bytes(28))}[looks]
+    headers = [("origin", origin.pack(1, 2, 3, 4))]
+    for values in ([value, b"x"], [b"x", value], [value, None, value]):
+        for some in (headers, []):
+            rows = [Row(i, 0, None, each, some) for i, each in enumerate(values)]
+            rows.append(Row(len(values), 0, None, b"last", headers))
+            found = decode(batch_of(rows))
+            assert found.values.to_pylist() == [*values, b"last"]
+            assert found.has_origin.tolist() == [*(bool(some) for _ in values), True]
 
 
 def is_sound(raw: bytes) -> bool:

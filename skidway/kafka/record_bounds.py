@@ -1,0 +1,126 @@
+"""Finds where the records of batches begin and end; and reads varints at many positions.
+
+    record = length  attributes  ...  headers
+
+Each record begins where the previous one ends. Records of our agents end with one header, named
+`origin`. If all records do, this module looks for the bytes of that header, and checks that the
+length of each record leads to the next one. Otherwise one loop over the records follows their
+lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skidway.kafka import origin
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.batch_unpacking import UnpackedBatch
+from skidway.kafka.record_layout import ORIGIN, ORIGIN_HEAD, VARINT_BYTES_MAX, Bytes, Int64s
+
+_ORIGIN_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
+
+
+def record_bounds(
+    payload: bytes | bytearray, data: Bytes, batches: Sequence[UnpackedBatch]
+) -> tuple[Int64s, Int64s]:
+    """For every record, the position after it, and the position after its length. payload: the
+    payloads of the batches, one after the other."""
+    ends = _ends_by_origins(payload, data, batches)
+    if ends is not None:
+        try:
+            length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
+            if (at + length == ends).all():  # so each record begins where the previous one ends
+                return ends, at
+        except (IndexError, CorruptBatch):
+            pass  # what looked like an origin was none: follow the lengths
+    ends = _ends_by_lengths(payload, batches)
+    length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
+    if (at + length != ends).any():
+        raise CorruptBatch("a record's length is negative")
+    return ends, at
+
+
+def _begins(ends: Int64s) -> Int64s:
+    begins = np.empty_like(ends)
+    begins[0], begins[1:] = 0, ends[:-1]
+    return begins
+
+
+def _ends_by_origins(
+    payload: bytes | bytearray, data: Bytes, batches: Sequence[UnpackedBatch]
+) -> Int64s | None:
+    """The position after every record if each record ends with an origin, as those of our agents
+    do; else None. The caller must compare the positions with the lengths of the records, because
+    other bytes may look like an origin."""
+    if payload[-ORIGIN.itemsize : -origin.ORIGIN_BYTES] != ORIGIN_HEAD:
+        return None
+    last = len(payload) - ORIGIN.itemsize
+    found = np.flatnonzero(data[1 : last + 2] == ORIGIN_HEAD[1])
+    words = np.ndarray(last + 1, "<u8", payload, strides=(1,))  # the 8 bytes at each position
+    ends = found[words[found] == _ORIGIN_WORD] + ORIGIN.itemsize
+    counts = np.cumsum([batch.count for batch in batches])
+    if len(ends) != counts[-1]:
+        return None
+    sizes = np.cumsum([len(batch.payload) for batch in batches])
+    return ends if (ends[counts - 1] == sizes).all() else None
+
+
+def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
+    """The position after every record. This function has the one loop over the records."""
+    ends: list[int] = []
+    found = ends.append
+    at = end = 0
+    try:
+        for batch in batches:
+            for _ in range(batch.header.count):
+                size = payload[at]
+                if size < 128:
+                    at += 1 + (size >> 1)
+                else:
+                    byte = payload[at + 1]
+                    if byte < 128:
+                        at += 2 + ((size & 126 | byte << 7) >> 1)
+                    else:
+                        at = _long_record_end(payload, at)
+                found(at)
+            end += len(batch.payload)
+            if at != end:
+                raise CorruptBatch("the records do not fill the batch")
+    except IndexError as error:
+        raise CorruptBatch("the records end before their count is reached") from error
+    return np.array(ends, np.int64)
+
+
+def _long_record_end(payload: bytes | bytearray, at: int) -> int:
+    """The position after a record whose length field (a varint) has three bytes or more."""
+    size = shift = 0
+    while payload[at] > 127:
+        size |= (payload[at] & 127) << shift
+        at += 1
+        shift += 7
+        if shift >= 7 * VARINT_BYTES_MAX:
+            raise CorruptBatch("a record's length has more than five bytes")
+    size |= payload[at] << shift
+    return at + 1 + (size >> 1)
+
+
+def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
+    """Zigzag varints at many positions, and the positions after them.
+
+    Raises IndexError if a varint lies outside of the data, CorruptBatch if a varint is too long.
+    """
+    byte = data[at]
+    number, at = (byte & 127).astype(np.int64), at + 1
+    rows = np.flatnonzero(byte > 127)
+    shift = 7
+    while len(rows):
+        if shift >= 7 * bytes_max:
+            raise CorruptBatch(f"a number of more than {bytes_max} bytes")
+        byte = data[at[rows]]
+        number[rows] |= (byte & 127).astype(np.int64) << shift
+        at[rows] += 1
+        rows = rows[byte > 127]
+        shift += 7
+    return (number.view(np.uint64) >> np.uint64(1)).view(np.int64) ^ -(number & 1), at
