@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import google_crc32c
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
@@ -17,6 +18,11 @@ from skidway.loader.state.manifest import DataFile
 from skidway.loader.store import Store, StoreWriter
 
 ROW_GROUP_ROWS: Final = 512 * 1024
+
+SAMPLE_ROWS: Final = 16 * 1024
+SAMPLE_LEAST: Final = 256
+"""The first rows of a file decide whether a column gets a dictionary; in files with few rows every
+column gets one."""
 
 RISING: Final = frozenset({"_offset", "_kafka_offset"})
 
@@ -51,28 +57,35 @@ class ParquetFileWriter:
         self._file, self._staged = file, staged
         self._sink = _Measured(file)
         self._rows = self._checksum = 0
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            schema,
-            compression=compression,
-            store_schema=False,  # without an Arrow schema, all readers see the same columns
-            **_encodings(schema),
-        )
+        self._schema, self._compression = schema, compression
+        self._writer: pq.ParquetWriter | None = None
 
     def write(self, table: pa.Table) -> None:
         """Appends rows, in row groups of at most `ROW_GROUP_ROWS`. Raises StoreFailed."""
-        self._writer.write_table(table, ROW_GROUP_ROWS)
+        self._open(table).write_table(table, ROW_GROUP_ROWS)
         self._rows += table.num_rows
         self._checksum = checksum.add(self._checksum, _checksum(table))
 
     def close(self, kind: str, path: str) -> DataFile:
         """Ends and syncs the file, which will be moved to `path` later. Raises StoreFailed."""
-        self._writer.close()
+        self._open(self._schema.empty_table()).close()
         self._file.close()
         sink = self._sink
         return DataFile(
             kind, path, self._staged, sink.length, self._rows, self._checksum, sink.crc32c
         )
+
+    def _open(self, table: pa.Table) -> pq.ParquetWriter:
+        """The writer of this file. Its first table decides how the columns are encoded."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                self._schema,
+                compression=self._compression,
+                store_schema=False,  # without an Arrow schema, all readers see the same columns
+                **_encodings(table),
+            )
+        return self._writer
 
 
 def columns_file(schema: pa.Schema) -> bytes:
@@ -82,14 +95,30 @@ def columns_file(schema: pa.Schema) -> bytes:
     return data.getvalue()
 
 
-def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Columns whose values rise from row to row are written as differences (delta encoding). If no
-    value repeats, delta encoding takes a fraction of a dictionary's bytes, and less time."""
-    rising = [each.name for each in schema if each.name in RISING or types.is_timestamp(each.type)]
+def _encodings(table: pa.Table) -> dict[str, Any]:
+    """Columns whose values repeat are written with a dictionary. Whole numbers that rise from row
+    to row, or that seldom repeat, are written as differences (delta encoding): a fraction of a
+    dictionary's bytes, in less time. Other values that seldom repeat are written as they are."""
+    rising = [each.name for each in table.schema if _rises(each)]
+    rare = [each for each in table.schema if each.name not in rising and _is_rare(table, each)]
+    numbers = [each.name for each in rare if types.is_signed_integer(each.type)]
+    plain = {*rising, *(each.name for each in rare)}
     return {
-        "use_dictionary": [name for name in schema.names if name not in rising],
-        "column_encoding": dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        "use_dictionary": [name for name in table.schema.names if name not in plain],
+        "column_encoding": dict.fromkeys([*rising, *numbers], "DELTA_BINARY_PACKED"),
     }
+
+
+def _rises(field: pa.Field) -> bool:
+    return field.name in RISING or types.is_timestamp(field.type)
+
+
+def _is_rare(table: pa.Table, field: pa.Field) -> bool:
+    """Whether most values of the column's first rows occur only once there."""
+    if types.is_nested(field.type) or types.is_dictionary(field.type):
+        return False
+    sample = table.column(field.name).slice(0, SAMPLE_ROWS)
+    return bool(2 * pc.count_distinct(sample, mode="all").as_py() > len(sample) > SAMPLE_LEAST)
 
 
 class _Measured(io.RawIOBase):
