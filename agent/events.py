@@ -1,8 +1,9 @@
-"""What the agent tells Prometheus and its log. The other modules say what happened; this module
-counts and logs it.
+"""Counts and logs what happens in the agent. The other modules report each event to this module by
+calling a function that is named after the event.
 
-Nothing is logged per record or per batch: the agent's own log may be one of the files it tails. The
-label `topic` is always the data topic. It is never `<topic>.rejected`, even for rejected lines.
+Nothing is logged for each record or each batch, because the agent's own log may be one of the files
+that it tails. The label `topic` is always the data topic. It is never `<topic>.rejected`, even for
+rejected lines.
 """
 
 from __future__ import annotations
@@ -87,8 +88,8 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines of a topic did not fit, and no log entry has counted them yet. The new entry says where
-    one of these lines lies.
+    """Lines of a topic did not fit, and no log entry has counted them yet. Logs an entry that says
+    where one of these lines lies.
     """
     _log.warning(
         "lines_rejected",
@@ -132,8 +133,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, its known bytes are the lost bytes in
-    the tally of the file: a file has at most one range without an end.
+    """The known bytes of a range. If the range has no end, its known bytes are all lost bytes in
+    the tally of the file, because a file has at most one range without an end.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -158,7 +159,7 @@ def state_full(reason: str) -> None:
 
 
 def state_has_room() -> None:
-    """The transaction that had no room went through."""
+    """A transaction succeeded after the disk of the state had been full."""
     _log.info("state_has_room")
 
 
@@ -174,8 +175,8 @@ def brokers_silent(partitions: Sequence[str]) -> None:
 
 
 def pending_from(ask: Callable[[], int]) -> None:
-    """Sets the function that returns the pending bytes. Each scrape calls it, on the thread that
-    answers the scrape.
+    """Sets the function that returns the pending bytes. Each scrape of the metrics calls this
+    function on the thread that answers the scrape.
     """
     _PENDING.set_function(ask)
 

@@ -1,4 +1,4 @@
-"""Counts, losses and seals: what the agent vouches for, and when it says so."""
+"""Tells the audit the agent's counts, losses and seals, each when it is due."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts that the state kept. If the state used another bucket size than the
-        settings, first puts the kept counts into separate deltas.
+        """Takes over the counts that the state kept. If these counts were made with another bucket
+        size than the settings name, first puts them into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -148,8 +148,9 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
-        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each
-        audit message states that setting, and the audit's own `lateness.ms` may be larger.
+        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`, because
+        the audit can: each audit message states the agent's setting, and the audit's own
+        `lateness.ms` may be larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -164,8 +165,9 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of the present time, or of the greatest time that the clock showed before it
-        was set back.
+        """The bucket of the latest time that an unread line can have: the present time, or the
+        greatest time that the clock showed before it was set back, but at least the time of the
+        last seal.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
@@ -200,7 +202,7 @@ class Accounts:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Returns the wall time W of a new seal, and `at`, the last number that was used for deltas
-        and seals; None if no seal is due. The caller scans the patterns after this call.
+        and seals. Returns None if no seal is due. The caller scans the patterns after this call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -267,9 +269,9 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Names to the audit, once, each topic that the agent has but cannot seal. Otherwise the
-        audit would not know of such topics, and would believe that the host has sealed all its
-        topics.
+        """Tells the audit, once for each topic, which topics the agent reads but cannot seal.
+        Otherwise the audit would not know of these topics, and would believe that the host has
+        sealed all its topics.
         """
         held = [
             topic
@@ -293,8 +295,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Says an ordinary seal in place of each last word (the seal of an agent that leaves) that
-        is no longer true, because the agent goes on."""
+        """Takes back each last word (the final seal of an agent that leaves) that is no longer true
+        because the agent goes on. For each, sends an ordinary seal instead.
+        """
         again = self.leaving.take_back()
         if not again:
             return

@@ -1,4 +1,6 @@
-"""The outbox: an audit message is staged with a transaction, then published, then forgotten."""
+"""The outbox: a transaction stores each audit message here; the message is then published, and then
+removed.
+"""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Noted:
     """One topic's files at the moment of a scan.
 
-    targets: by file id, the position up to which the file must be settled. final: the seal is the
-    last word of an agent that leaves for good (see leaving).
+    targets: by file id, the position up to which the file must be settled. final: whether the seal
+    is the last word of an agent that leaves for good (see leaving).
     """
 
     topic: str
@@ -61,8 +61,8 @@ def note(
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled. The caller has to know whether these bytes are in
-    deltas.
+    """Whether all noted bytes are settled. The caller has to check whether deltas contain the
+    counts of these bytes.
 
     A file that is not verified may be another file than the one that was read, so its bytes do not
     count as settled.

@@ -1,4 +1,5 @@
-"""Keeps the time that the clock showed before it was set back, for lines that nobody has read.
+"""Keeps the greatest time that the clock showed before it was set back: unread lines may have that
+time.
 
 Lines that are lost unread were written after their topic's newest seal. If the clock was set back
 after that seal was noted, these lines can have times up to the greatest that the clock showed. The

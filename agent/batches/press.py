@@ -43,13 +43,13 @@ Partitions = int | Int64s
 
 AHEAD_MS_MAX = 3_600_000
 """If a record's event time is later than the moment of reading by more than this, the record gets
-the moment of reading instead.
+the moment of reading as its timestamp.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PressedBatch:
-    """A batch and the readings (by index) that have records in it."""
+    """A record batch, and the indexes of the readings whose records it contains."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -164,8 +164,8 @@ class Press:
         sources: tuple[Source, Source],
         bucket_ms: int,
     ) -> Pressed:
-        """Makes batches and counts of readings that share `read_ms`. The reading of an over-long
-        line must be pressed alone, in a call of its own.
+        """Makes the batches and the counts for readings that share `read_ms`. The reading of an
+        over-long line must be pressed alone, in a call of its own.
 
         sources: the data topic and its rejected topic.
         """
@@ -355,7 +355,9 @@ def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """(the records' timestamps, how many lines had an event time that was not believed)."""
+    """Returns the timestamps of the records, and how many lines had an event time that was not
+    believed.
+    """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
     times = np.where(believed, event_ms, np.int64(read_ms))

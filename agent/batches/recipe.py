@@ -125,12 +125,14 @@ def program_of(parser: str, timezone: str | None) -> str:
     other versions, the intent's records cannot be made again: the agent asks the brokers which of
     these records arrived.
 
-    timezone: the zone of times that name no zone; None if no times are parsed. The following parts
-    are left out, because they do not change a record: the compression library and
-    `compression.type` (the bytes of a batch, not its records), NumPy (integers only: positions,
-    times, hashes), the Avro libraries (a value has one encoding, except for the blocks of arrays
-    and maps, which schemas/codec/writing.py makes), google-crc32c (one polynomial), and Skidway's
-    own version (its framing and pressing have version numbers of their own).
+    timezone: the zone of times that name no zone; None if no times are parsed.
+
+    The following versions are left out, because they never change a record. The compression library
+    and `compression.type` change only the bytes of a batch. NumPy computes only integers here
+    (positions, times, hashes). The Avro libraries have only one encoding for each value, except for
+    the blocks of arrays and maps, and schemas/codec/writing.py makes these blocks. google-crc32c
+    computes one fixed polynomial. Skidway's own version is not needed, because framing and pressing
+    have version numbers of their own.
     """
     names = [program_version()]
     if parser == "json":
@@ -161,8 +163,8 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of the recipe's intents, and may then have taken later
-    records.
+    """Whether a broker refused a record of the recipe's intents, and may have taken records that
+    come after the refused one.
     """
     return recipe.program.endswith(_REFUSED)
 

@@ -1,8 +1,9 @@
-"""Lines that did not fit, by topic: what the log says about them, and their recent share.
+"""Counts the lines of each topic that did not fit, for the log, and computes their share of the
+topic's recent lines.
 
 A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
 but never a line's content. The share covers the last one to two minutes in which lines came. So if
-a source falls silent, its share stays as it was after its last lines.
+no more lines come, the share stays as it was after the last lines.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Untold:
 
 @dataclass(slots=True)
 class _Half:
-    """Lines of one half of the window."""
+    """How many lines came in one half of the time window."""
 
     since: float
     lines: int = 0
@@ -94,7 +95,9 @@ class Rejections:
         return found
 
     def too_many(self) -> dict[str, str]:
-        """By topic, a sentence about each topic whose rejected share is above the limit."""
+        """By topic name, one sentence about each topic whose share of rejected lines is above the
+        limit.
+        """
         found = {}
         for topic, known in self._topics.items():
             lines = known.current.lines + known.before.lines

@@ -34,8 +34,8 @@ _KAFKA_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
     "message.timestamp.after.max.ms": str((1 << 63) - 1),
 }
-"""If these topic configs have other values, Apache Kafka refuses records because of their event
-time, or deletes records, even before anybody has read them.
+"""The topic configs that the agent's topics need in Apache Kafka. With other values, Apache Kafka
+refuses records because of their event time, or deletes records before anybody has read them.
 """
 
 _log = log.get(__name__)
@@ -53,7 +53,9 @@ def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
 def ensure_topics(
     client: Client, settings: AgentSettings, is_apache_kafka: bool, pause: Pause
 ) -> None:
-    """Creates missing topics, data and rejected ones, and waits for their leaders."""
+    """Creates the data topics and the rejected topics that are missing, and waits until all
+    partitions have leaders.
+    """
     names = _topics(settings.sources)
     deadline = client.clock.monotonic() + READY_WITHIN_S
     while missing := _not_ready(client, names):
@@ -151,7 +153,7 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: the destinations with the current partitions and limits of their topics; but a
+    """destinations: the destinations with the current partitions and limits of their topics. A
     destination stays unchanged if one of its topics was deleted and made again. made_again: the
     names of the topics that were deleted and made again.
     """
@@ -174,7 +176,7 @@ def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
 
 
 def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-    """Where partitions end now. Raises Unreachable, KafkaError."""
+    """The present log end offset of each partition. Raises Unreachable, KafkaError."""
     if not partitions:
         return {}
     listed = client.list_offsets(dict.fromkeys(partitions, LATEST))

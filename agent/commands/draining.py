@@ -28,12 +28,12 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something on the host is not delivered, so the topics concerned have no last word."""
+    """Something on the host is not delivered, so some topics have no last word."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers what lies in the files, and says the last word on every topic. Returns a sentence
-    for the operator.
+    """Delivers all lines of the files, and then sends the last word on every topic. Returns a
+    sentence for the operator.
 
     Raises NotDrained or Unreachable if the time is too short. Raises ConfigurationRefused if the
     settings do not let this command read all that lies in the files, and StateRefused if the state

@@ -1,6 +1,6 @@
-"""The ledger says what became of every byte of every file. The ledger is read from the state and
-can be read while the agent runs. With `adopt` and `give_up` an operator changes the state of an
-agent that is stopped.
+"""The ledger says what became of every byte of every file. It is read from the agent's state, even
+while the agent runs. With `adopt` and `give_up` an operator changes the state of an agent that is
+stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -126,8 +126,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
     operator needs this after audit messages of the previous epoch were lost with their topic,
-    because in that epoch no later bucket could be proven. If the state is an older copy, the next
-    start finds that out (agent.state.renewal).
+    because in that epoch no later bucket could be proven complete. If the state is an older copy,
+    the agent notices this at its next start (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -138,7 +138,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes = Changes()
         changes.put_meta("machine", machine)
         changes.put_meta("epoch", state.epoch + 1)
-        changes.put_meta("number", 0)  # an epoch has its own numbers and chains
+        changes.put_meta("number", 0)  # each epoch has its own numbers and delta chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
         changes.put_left({})  # last words belong to the old epoch; the new epoch has no seal yet
@@ -172,10 +172,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of them
-    is sent again as it was. If the topic was not made again, the agent later asks the brokers which
-    records of these intents arrived, and sends the missing records by the present settings of the
-    intents' files.
+    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of these
+    intents is sent again unchanged. If the topic was not made again, the agent later asks the
+    brokers which records of these intents arrived, and sends the missing records with the present
+    settings of the intents' files.
     """
     recipes = state.recipes()
     found = []

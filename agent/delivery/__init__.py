@@ -11,8 +11,9 @@
     read_back   where an intent's records can lie, which were found, the intent's parts; pure
     progress    which flights (intents under way) the checkpoint passes; partitions' offsets, floors
     logs        the logs of the brokers, fetched to be read back
-    silences    partitions whose leader says nothing
+    silences    partitions whose leader does not answer
 
-Sending a range again gives the same records, byte for byte, because `batches.press` sees nothing
-but the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.
+Sending a range again gives the same records, byte for byte, because the records that
+`batches.press` makes depend only on the intent, on the recipe that the intent names, and on the
+bytes, whose CRC the intent contains.
 """

@@ -10,7 +10,7 @@ brokers have, then decides what is done with the records that they lack.
     missing, bytes gone  lost: no broker has them
     missing, and behind  lost: the record's partition holds later records of the file, so readers
                          would drop the record as a repeat
-    doubtful, or a hole  uncertain: the log shows the bytes in several ways, or has lost a part
+    doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces its row by one
 row for each part. Parts that are not sent keep their recipe, so that they are read back (looked for
@@ -65,7 +65,9 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""The most bytes of files that one search looks for; the records found are held in memory."""
+"""One search looks for the records of at most this many bytes of files, because the records that it
+finds are kept in memory.
+"""
 
 TURN_INTENTS = 200
 """The most intents about which one turn decides."""
@@ -74,7 +76,8 @@ TURN_INTENTS = 200
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """An intent whose records are looked for. recipe: the recipe by which the intent was sent. If
-    that recipe is unknown, the present recipe of the intent's file; None if the topic is gone.
+    that recipe is unknown, this is the present recipe of the intent's file, or None if the file's
+    topic is gone.
     """
 
     intent: Intent
@@ -96,7 +99,7 @@ class _Verdict:
 
 
 class Inquiry:
-    """Owns the intents whose records are looked for in the brokers."""
+    """Owns the intents whose records are looked for in the brokers' logs."""
 
     def __init__(
         self,
@@ -112,7 +115,8 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # Eight arguments, because a decision about an intent changes files, presses and progress.
+        # There are eight arguments, because a decision about an intent changes files, presses and
+        # progress.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -123,7 +127,8 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # the intents that this search looks for
-        # by file: the count of news when its records were last gathered, and these records
+        # by file: the value of `Found.news` when the file's records were last gathered, and these
+        # records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided
@@ -157,13 +162,15 @@ class Inquiry:
         self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent; never waits."""
+        """Takes what the brokers have sent, without waiting for more."""
         if not self._searching and self._asked:
             self._begin(now)
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides about each intent as soon as enough is known; returns the parts that are sent."""
+        """Decides about each intent as soon as the search has found enough, and returns the parts
+        that are sent.
+        """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
@@ -260,7 +267,7 @@ class Inquiry:
 
     def _decide(self, asked: _Asked) -> list[Taken]:
         """Adds a flight (what the checkpoint has still to pass) for every part of an intent;
-        returns the parts that are sent. May raise OSError.
+        then returns the parts that are sent. May raise OSError.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -452,7 +459,7 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence) -> Int64s:
-    """Where records begin and end for the present program."""
+    """The positions at which the present program begins and ends records."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = frame(evidence.data, np.array([len(evidence.data)]))

@@ -27,12 +27,14 @@ class FetchedLogs:
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
-        """sending: the producer's client. asking: a client that gives up soon."""
+        """sending: the producer's client. asking: a client that soon gives up if a broker does not
+        answer.
+        """
         self._fetcher = Fetcher(sending, max_bytes=RESPONSE_BYTES)
         self._asking = asking
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads the partitions in `floors`, and no others, each from the offset given there on."""
+        """Reads only the partitions in `floors`, each from the offset that `floors` gives."""
         self.end()
         for tp, floor in floors.items():
             self._fetcher.seek(tp, floor)

@@ -49,7 +49,8 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights (intents that are being sent) that have records in it.
 
-    was_sent: the records were sent, in this batch or in a larger one, and may have arrived.
+    was_sent: whether the records were sent before, in this batch or in a larger one, so that they
+    may have arrived.
     """
 
     tp: TopicPartition
@@ -65,8 +66,8 @@ class Refusal:
     """A record that the broker refuses. Its flight waits until it is known whether the record
     arrived. Positions are in bytes.
 
-    was_sent: an earlier attempt may have arrived. counts: what the record adds to its flight's
-    outcome. is_rejected: whether that outcome counts the record as rejected.
+    was_sent: whether an earlier attempt may have arrived. counts: what the record adds to its
+    flight's outcome. is_rejected: whether that outcome counts the record as rejected.
     """
 
     tp: TopicPartition

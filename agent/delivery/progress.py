@@ -3,11 +3,12 @@
     offsets   the last acknowledged offset of a partition; seals carry it
     floors    the offset of a partition below which no intent of the state has a record
 
-Offset and floor differ. A batch may be acknowledged while its intent is not passed yet, because the
-intent has records in another partition, too, whose batch is not acknowledged. A batch that was not
-acknowledged may have arrived nevertheless. Its offset may be lower than the offsets of batches that
-were sent again later, for example after the producer's id was lost. To find the records of intents
-in a partition's log, the agent reads from the partition's floor on:
+A partition's floor may be lower than its last acknowledged offset, for two reasons. A batch may be
+acknowledged while its intent is not passed yet, because the intent has records in another
+partition, too, whose batch is not acknowledged. And a batch that was not acknowledged may have
+arrived nevertheless. Its offset may be lower than the offsets of batches that were sent again
+later, for example after the producer's id was lost. To find the records of intents in a partition's
+log, the agent reads from the partition's floor on:
 
     if all intents are passed, the floor is the offset after the last acknowledged one
     otherwise, take the moment at which the producer got the first batch of an intent that is not

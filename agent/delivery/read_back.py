@@ -1,4 +1,5 @@
-"""What the brokers have of intents that cannot be sent again as they were. Pure.
+"""Determines, without I/O, which records the brokers have of intents that cannot be sent again
+unchanged.
 
     intents -> reach   the partitions in which records of the intents can lie
     rows    -> Found   the records that lie in these partitions
@@ -126,8 +127,8 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 
 class Marks:
     """For each partition and file, the mark: the end of the bytes that readers of the partition
-    have. Readers drop a record that does not end after the mark. After a gap in the log, a record
-    may repeat one that readers have kept.
+    have. Readers drop a record that does not end after the mark. After a gap in the log, the mark
+    is unknown: a record may repeat one that readers have kept.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ refused one wait only for the transaction that marks this intent. Without the ma
 send the refused record again after a crash. The record would then lie after the later ones, and
 readers would drop it. A lost or uncertain record is declared only in the transaction in which the
 checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
-again, may send it again, and a broker may take it.
+again and may send it again. A broker may then take the record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Finds out which of the wanted records the readers of their partitions have. Pure."""
+    """Determines, without I/O, which of the wanted records the readers of their partitions have."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -74,7 +74,7 @@ class Sought:
         return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
 
     def has_all(self) -> bool:
-        """Whether nothing is missing any more."""
+        """Whether all wanted records were found."""
         return not any(self._missing.values())
 
 
@@ -125,7 +125,7 @@ class Refused:
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
-        """Takes over what brokers have refused just now."""
+        """Takes over the records that brokers have just refused."""
         for each in refusals:
             self._unmarked[each.flight.intent.sequence] = each.flight.intent
             if each.was_sent or self._progress.is_of_before(each.flight.intent.sequence):
@@ -147,8 +147,8 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, and decides about each record as soon as enough is
-        known; never waits.
+        """Takes what the brokers have sent, without waiting for more, and decides about each record
+        as soon as enough is known.
         """
         if not self._searching and self._asked:
             self._begin(now)

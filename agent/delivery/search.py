@@ -7,19 +7,20 @@ lies) to their high watermarks, a piece in each turn.
               to them
 
 While something is missing, the search may not end before `wait_s` has passed. The previous process
-is dead, and so are its connections, but the kernel may still deliver what that process had handed
-to it. The broker's check of producer ids does not keep these bytes out. Without transactions, a
-broker refuses a producer id's old epoch only after the partition has received a batch with the id's
-next epoch. But that batch of the next epoch would be the wanted batch itself, sent again. TCP
-bounds the wait: the kernel repeats the sending for a socket without a process 8 times, over at most
-103 s (tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them
-before it answers later fetches, or dies with them. The appended bytes lie below the high watermark
-as soon as the high watermark reaches the end that the log had after the append. So once this
-process has run for `wait_s`, bytes that the previous process sent can no longer arrive. If the
-search asks for a high watermark after that time, all bytes that did arrive lie below it. If these
-assumptions fail, a batch may arrive still later. If the agent has sent the batch's bytes again, the
-late batch repeats records with the same origin, partition and time, and every reader drops the late
-batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
+is dead, and so are its connections, but the kernel may still deliver the bytes that this process
+had sent. The broker's check of producer ids and epochs does not refuse these bytes. Without
+transactions, a broker refuses a producer id's old epoch only after the partition has received a
+batch with the id's next epoch. But that batch of the next epoch would be the wanted batch itself,
+sent again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel
+repeats the sending 8 times, over at most 103 s (tcp_orphan_retries), and then gives up. A broker
+that has taken a request's bytes appends them before it answers later fetches, or dies with them.
+The appended bytes lie below the high watermark as soon as the high watermark reaches the end that
+the log had after the append. So once this process has run for `wait_s`, bytes that the previous
+process sent can no longer arrive. If the search asks for a high watermark after that time, all
+bytes that did arrive lie below it. If these assumptions fail, a batch may arrive still later. If
+the agent has sent the batch's bytes again, the late batch repeats records with the same origin,
+partition and time, and every reader drops the late batch. If the batch's bytes were declared lost,
+the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
 read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
@@ -40,8 +41,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: nothing more of the partition will be
-    read.
+    """Records of a partition that cannot be read. is_over: whether nothing more of the partition
+    will be read.
     """
 
     tp: TopicPartition
@@ -53,11 +54,13 @@ class Logs(Protocol):
     """What a search needs of the cluster. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads the partitions in `floors`, and no others, each from its floor on."""
+        """Reads only the partitions in `floors`, each from its floor on."""
         ...
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """Returns what has arrived, in the order of offsets; the number of bytes is bounded."""
+        """Returns the records that have arrived, in the order of offsets, but not more than a fixed
+        number of bytes.
+        """
         ...
 
     def ask_anew(self) -> None:
@@ -85,7 +88,7 @@ class Wanted(Protocol):
         ...
 
     def has_all(self) -> bool:
-        """Whether nothing is missing any more."""
+        """Whether everything that is looked for was found."""
         ...
 
 
@@ -110,7 +113,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the previous search, and reads from these floors on."""
+        """Forgets the previous search, and begins a new one that reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -120,7 +123,7 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Ends the search, because everything is decided."""
+        """Ends the search. The caller has decided about all wanted records."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()
@@ -136,22 +139,22 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether the search has found out all that it can about these partitions. Other
-        partitions need not have answered.
+        """Whether the search has found out all that it can about these partitions. The brokers of
+        other partitions need not have answered.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
     def verdict(self, reach: Iterable[TopicPartition]) -> tuple[Certainty, str]:
-        """Certainty and reason for bytes that were not found in these partitions."""
+        """Whether bytes that were not found in these partitions are lost or uncertain, and why."""
         hole = next((self._holes[tp] for tp in sorted(reach) if tp in self._holes), None)
         if hole is not None:
             return Certainty.UNCERTAIN, f", and {hole}"
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, in words for people. past_at: the time after which nothing
-        that was sent earlier can arrive any more.
+        """What the search waits for, in words for people. past_at: the time after which no batch
+        can arrive any more that was sent before the agent started.
         """
         if self.is_over:
             return {}
@@ -163,8 +166,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: whether anything that was sent before the agent
-        started can no longer arrive.
+        """Takes what has arrived. is_past: whether so much time has passed that no batch from
+        before the start of the agent can arrive any more.
         """
         if self.is_over:
             return

@@ -1,4 +1,6 @@
-"""Partitions whose leader does not answer at all: how /health knows that brokers are away."""
+"""Notes which partitions have a leader that does not answer at all, so that /health can report
+them.
+"""
 
 from __future__ import annotations
 

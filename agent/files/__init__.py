@@ -37,9 +37,9 @@ reading     from tracked files to readings, in fair turns
 
 The agent tails a file because a look through the patterns finds it; events only make the look
 earlier. If a link leads to the file, the agent watches and lists the directory in which the file
-really lies, and looks there for rotated files. Two looks at a meant path (one that a pattern
-matches) may find the same file or two different files, and sometimes nobody can know which
-(same_file). If they find different files, rotation has probably renamed the first file in between,
-and the agent looks for it beside the path (rotations). So the agent misses nothing that is still on
-the host, and declares what is gone.
+really lies, and looks there for rotated files. Two looks at a meant path (a path that a pattern
+matches) may find the same file or two different files. Sometimes nobody can know whether the file
+is the same (same_file). If they find different files, rotation has probably renamed the first file
+in between, and the agent looks for it beside the path (rotations). So the agent reads every file
+that is still on the host, and declares the unread files that are gone.
 """

@@ -44,15 +44,17 @@ class Births:
     def go_on(
         self, sighting: Sighting, old: TrackedFile, handle: Handle | None = None
     ) -> TrackedFile | None:
-        """Begins a file id for the bytes after the end of an older file id."""
+        """Begins a file id for the bytes that come after the end of an older file id of the same
+        file.
+        """
         handle = handle or self.open(sighting)
         point = old.last_point
         mark = Mark(old.length or 0, point.prefix_crc)
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """Begins a file id at the end of the proven bytes. Bytes are proven if they are surely
-        those that were read.
+        """Begins a new file id in place of `old`, at the end of the proven bytes. Bytes are proven
+        if they are surely the bytes that were read under `old`.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)

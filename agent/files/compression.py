@@ -27,7 +27,8 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""If a file cannot be decompressed this long after its last change, it counts as damaged for good.
+"""If a file still cannot be decompressed when this much time has passed since its last change, it
+counts as damaged for good.
 """
 
 
@@ -40,7 +41,9 @@ class Compression:
         self._births = births
 
     def is_going_on(self, path: str) -> bool:
-        """Whether the plain file lies beside a compressed one."""
+        """Whether compression is still under way, because the plain file still lies beside the
+        compressed file.
+        """
         plain = os.path.splitext(path)[0]
         return is_decompressed(path) and self._host.look(plain) is not None
 
@@ -88,7 +91,9 @@ def is_hopeless(found: Found, now_ms: int) -> bool:
 
 
 def may_hold(file: UnopenedFile, gone: TrackedFile) -> bool:
-    """Whether a file that is gone may be in a compressed one that could not be opened yet."""
+    """Whether `file`, a compressed file that could not be opened yet, may contain the bytes of
+    `gone`.
+    """
     path = file.found.real_path
     if not is_decompressed(path) or file.found.size not in (UNMEASURED, DAMAGED):
         return False

@@ -1,4 +1,4 @@
-"""Directories. A look through everything lists each directory at most once."""
+"""Lists directories. A look through all patterns lists each directory at most once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Directories:
         return found
 
     def name_of(self, directory: str, inode: int) -> str | None:
-        """A name of an inode in a directory, if it has one there. Raises OSError."""
+        """A name that an inode has in a directory; None if it has no name there. Raises OSError."""
         by_inode = self._by_inode.get(directory)
         if by_inode is None:
             try:
@@ -62,4 +62,4 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        return self._host.find(directory, key)  # the file was renamed since, or has several names
+        return self._host.find(directory, key)  # since then it was renamed, or it has several names

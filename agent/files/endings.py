@@ -35,7 +35,7 @@ it.
 
 
 class Endings:
-    """Owns which file ids have ended, and the times of the looks."""
+    """Owns the file ids that have ended, and the times of the looks."""
 
     def __init__(self, handles: Handles, known: KnownFiles, news: News) -> None:
         self._handles = handles
@@ -59,7 +59,9 @@ class Endings:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time. At the first look, all finished files count as finished lately."""
+        """Notes the time of a look. At the first look, all file ids that are not open count as
+        lately ended.
+        """
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
             self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
@@ -69,7 +71,7 @@ class Endings:
         self._looked_ms, self._now_ms = self._now_ms or None, now_ms
 
     def end(self, tracked: TrackedFile) -> None:
-        """Ends a file id: no more of it is read."""
+        """Ends a file id, so that no more of its file is read."""
         tracked.end()
         self.ended[tracked.file] = tracked
         self._ended_lately[tracked.file] = self._now + WATCH_ENDED_S
@@ -114,10 +116,9 @@ class Endings:
         )
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
-        """Whether the file had not changed for so long that nobody can have written more to it
-        unseen. If rotation was at work since the last look, other files may have vanished with this
-        one, and the answer is no. If the clock was set, nobody knows how long the file had been
-        unchanged before the clock was set.
+        """Whether the file had been unchanged for so long that it counts as read to its end (see
+        STILL_FACTOR). If rotation was at work since the last look, other files may have vanished
+        with this one, and the answer is no. If the clock was set, only the time since then counts.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
@@ -131,8 +132,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When the file was looked at last (ms). If nobody has looked at it since the agent
-        started, the time of its topic's last seal.
+        """The time (ms) of the last look that found the file. If no look has found the file since
+        the agent started, the time of its topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

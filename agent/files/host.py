@@ -1,9 +1,9 @@
 """What the agent asks of the operating system about log files.
 
-`Host` is a protocol because it has two implementations: the operating system, and a file system
-that rotates, truncates and loses power at random, on which the model tests run the real agent. To
-all other modules, a compressed file is the plain file that it holds: it has the plain size, and
-reading it gives the plain bytes.
+`Host` is a protocol because it has two implementations. One is the operating system. The other is a
+simulated file system that rotates, truncates and loses power at random; the model tests run the
+real agent on it. To all other modules, a compressed file looks like the plain file that it
+contains: its size is the plain size, and reading it gives the plain bytes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Handle(Protocol):
         ...
 
     def where(self) -> str:
-        """Where the file lies now, after any number of renames; "" if unknown."""
+        """The path at which the file lies now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -66,8 +66,8 @@ class Host(Protocol):
     """A machine with files."""
 
     def open(self, path: str) -> Handle:
-        """Opens a regular file for reading. Raises OSError, also for a compressed file until its
-        plain size is known.
+        """Opens a regular file for reading. Raises OSError if the file cannot be opened, or if it
+        is compressed and its plain size is not known yet.
         """
         ...
 
@@ -82,9 +82,9 @@ class Host(Protocol):
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file among the names of a directory; None if it is not there.
+        """The path of a file in a directory; None if the directory does not contain the file.
 
-        Raises OSError if that cannot be known.
+        Raises OSError if the directory cannot be read.
         """
         ...
 
@@ -93,8 +93,8 @@ class Host(Protocol):
         ...
 
     def changed(self, directory: str) -> int:
-        """When a directory last gained or lost a name, ns. Raises OSError, for example if no file
-        in it can be looked at.
+        """The time (ns) at which a directory last gained or lost a name. Raises OSError, for
+        example if no file in the directory can be looked at.
         """
         ...
 
@@ -103,12 +103,12 @@ class Host(Protocol):
         ...
 
     def device_of(self, directory: str) -> int | None:
-        """The device of a directory, or of the nearest one above it that exists; None if it cannot
-        be looked at.
+        """The device of a directory. If the directory does not exist, the device of its nearest
+        parent that exists. None if that directory cannot be looked at.
         """
         ...
 
 
 def shown(path: str) -> str:
-    """A path as text for people: bytes that are no UTF-8 are escaped."""
+    """A path as text for people. Bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,8 +1,8 @@
-"""Which paths a pattern matches: *, ?, [...] within a name, and ** for any number of directories.
+"""Patterns of paths: *, ? and [...] match within a name, and ** matches any number of directories.
 
 As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. Links
-are followed; a directory that contains itself is walked once. What cannot be looked into is
-reported, because an unreadable directory may hold files that nobody counts.
+are followed, but a directory that contains itself through a link is walked only once. Directories
+that cannot be read are reported, because they may contain files that nobody counts.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _walk(
 
 
 def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-    """A path without a wildcard, if something lies there."""
+    """Yields a path without a wildcard, if something lies there."""
     try:
         yield path, stat.S_ISLNK(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -142,7 +142,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:
-        if error.errno != errno.ELOOP:  # but a circle of links leads to no file
+        if error.errno != errno.ELOOP:  # a circle of links leads to no file
             unreadable.append((entry.path, error.strerror or str(error)))
         return False
 

@@ -1,4 +1,5 @@
-"""Files that were found and could not be opened yet: each is read later, or declared lost.
+"""Remembers files that were found but could not be opened yet. Each of them is read later, or
+declared lost.
 
 The state keeps these files. If one of them is deleted before it can be read, only the state shows
 that it existed.
@@ -47,7 +48,7 @@ class Unopened:
         return key in self._files
 
     def remove(self, key: FileKey) -> None:
-        """Removes a file that was opened, or is gone."""
+        """Removes a file that has been opened or is gone."""
         if self._files.pop(key, None) is not None:
             self._is_changed = True
 

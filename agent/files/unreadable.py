@@ -1,5 +1,5 @@
-"""The paths that could not be looked into or read at the last look. Each of these paths holds back
-the seal of its topic.
+"""The paths that the last look could not list or read. Each of these paths holds back the seal of
+its topic.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from skidway.agent.files.host import Scan
 
 
 class Unreadable:
-    """Owns the unreadable paths. by_topic: by topic, then by path, why the path is unreadable.
-    passing: the paths about which a later look will know more.
+    """Owns the unreadable paths. by_topic: for each topic and each unreadable path, the reason why
+    it is unreadable. passing: the paths about which a later look will know more.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,9 @@ class Unreadable:
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """Lists as unreadable what the patterns of a topic's source could not look into."""
+        """Lists as unreadable the paths that a scan of the patterns of a topic's source could not
+        look into.
+        """
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:
             self.add(topic, path, reason)
@@ -62,7 +64,7 @@ class Unreadable:
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:
-        """Whether a place lies in a directory that could not be looked into."""
+        """Whether a path lies in a directory that could not be looked into."""
         return any(
             location.startswith(path.rstrip("/") + "/")
             for reasons in self.by_topic.values()

@@ -6,7 +6,8 @@ regex   each named group a string field, and with `timestamp` configured the par
         timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
 
 With `on_error: replace`, both schemas also have the mark (see `replacing`), a boolean field that is
-false by default. So a schema with the mark and one without it are compatible in both directions.
+false by default. Because of this default, schemas with and without the mark are compatible in both
+directions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A parser for lines that are perhaps not UTF-8. It replaces invalid bytes, and marks the record.
+"""A parser for lines that may not be UTF-8. It replaces invalid bytes, and marks the record.
 
-The mark is a boolean field of the schema, because fields reach HDFS and headers do not. The mark is
-true if bytes of the line were replaced. A U+FFFD that the line itself contained does not make the
-mark true.
+The mark is a boolean field of the schema, because fields of a record reach HDFS, but record headers
+do not. The mark is true if bytes of the line were replaced. A U+FFFD that the line itself contained
+does not make the mark true.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What one transaction writes. It is gathered before the transaction begins, so that the whole
-transaction can be tried again.
+"""The statements of one transaction. They are gathered before the transaction begins, so that the
+whole transaction can be tried again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the last message that was numbered before an operator adopted the state
+"""The key of `meta` for the number of the last message before an operator adopted the state
 (`skidway agent state adopt`).
 """
 
@@ -68,7 +68,7 @@ class LastWord(NamedTuple):
     at: int
 
 
-# 27 methods: one for each kind of row.
+# The class has 27 methods, at least one for each kind of row.
 class Changes:
     """Gathers statements in the order of the calls. No method here writes to the database."""
 
@@ -95,8 +95,8 @@ class Changes:
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """Sets (epoch, number) of the last message that the state knew when it was adopted. None:
-        the agent has been started since the adoption.
+        """Sets the epoch and the number of the last message before the state was adopted. With
+        None, deletes them, because the agent has been started since the adoption.
         """
         self.put_meta(ADOPTED, json.dumps(last))
 
@@ -111,12 +111,14 @@ class Changes:
         self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
 
     def put_floors(self, floors: Iterable[tuple[TopicPartition, str, int]]) -> None:
-        """Sets floors: (partition, its topic's id, offset below which no intent has a record)."""
+        """Sets floors, each as (partition, its topic's id, offset below which no intent has a
+        record).
+        """
         rows = [(tp.topic, tp.partition, topic_id, floor) for tp, topic_id, floor in floors]
         self._do("INSERT OR REPLACE INTO floors VALUES (?, ?, ?, ?)", *rows)
 
     def put_files(self, files: Iterable[TrackedFile]) -> None:
-        """Sets the durable part of each given file."""
+        """Writes the durable facts about each given file."""
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
@@ -130,7 +132,7 @@ class Changes:
         self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
-        """Adds a recipe that intents are about to name."""
+        """Adds a recipe before the first intents that name it."""
         row = (recipe.fingerprint, recipe.to_json())
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
@@ -147,7 +149,7 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets, for each given bucket (a span of event time), the sums of everything that was
+        """Sets, for each given bucket (a span of event time), the sums of all records that were
         counted since the last delta (a message with counts).
         """
         self._do(
@@ -159,7 +161,7 @@ class Changes:
         )
 
     def clear_sums(self) -> None:
-        """Deletes all sums: they are in deltas now."""
+        """Deletes all sums, because they are in deltas now."""
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
@@ -198,8 +200,8 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes each loss that is in a delta, if its file id is forgotten. Nothing can declare
-        such a loss again.
+        """Deletes each loss that is in a delta, if its file id is forgotten, because such a loss
+        cannot be declared again.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
@@ -209,7 +211,8 @@ class Changes:
     def put_message(
         self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
     ) -> None:
-        """Adds a message for the audit topic: a numbered one, or the announcement of a file id."""
+        """Adds a message for the audit topic: a numbered message or an announcement of a file id.
+        """
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
