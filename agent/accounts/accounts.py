@@ -148,9 +148,9 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
-        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`, because
-        the audit can: each audit message states the agent's setting, and the audit's own
-        `lateness.ms` may be larger.
+        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`. The
+        audit does so later: it uses the agent's setting, which each audit message states, or its
+        own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)

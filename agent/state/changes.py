@@ -211,7 +211,8 @@ class Changes:
     def put_message(
         self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
     ) -> None:
-        """Adds a message for the audit topic: a numbered message or an announcement of a file id.
+        """Adds a message for the audit topic: either a numbered message or an announcement of a
+        file id.
         """
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 

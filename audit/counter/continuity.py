@@ -1,10 +1,10 @@
-"""Checks continuity: each batch must begin where the previous batch ended, or at the end of a named
-gap, that is, of missing offsets that a message reports. Pure.
+"""Checks continuity, without I/O. Each batch must begin where the previous batch ended, or where a
+named gap ends. A named gap consists of missing offsets that a message reports.
 
 After an interruption, the last counted batch of a partition is first read again and compared with
-what the state notes about that batch. If the batch has another CRC or leader epoch, the log
-diverged from what was counted. Then the partition is not counted further, and /health gives the
-reason. A gap is never skipped silently; it becomes part of the next delta.
+what the state notes about that batch. If the batch has another CRC or leader epoch, the log has
+diverged from the log that was counted. Then the partition is not counted further, and /health gives
+the reason. The counter never skips a gap silently, but reports it in the next delta.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """How to go on from the durable position."""
+    """How to go on after a restart, from the durable position."""
     return Following(position, comparing=position.below is not None)
 
 
@@ -75,7 +75,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """What to do if the log does not hold the fetch offset."""
+    """What to do if the fetch offset is outside the log."""
     position = following.position
     if log_end < position.next_offset:
         return Step(

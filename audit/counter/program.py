@@ -34,7 +34,7 @@ def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
     """Counts until the program is told to stop. Raises StateRefused if the state is an older copy.
-    With `new_epoch`, accepts an older copy, and counts everything again under a new epoch."""
+    With `new_epoch`, accepts an older copy, and counts all records again under a new epoch."""
     with (
         DirectoryLock(settings.state_dir),
         Client(

@@ -1,9 +1,9 @@
 """The checksum of a set of records, which does not depend on their order.
 
 Each record has a fixed 64-bit hash of its origin; the checksum of a set is the sum of the hashes
-modulo 2^64, written as a signed long. Losing one record and doubling another changes the checksum,
-although the count stays the same. The hash chains the finalizer of splitmix64 over the four fields
-of the origin, all arithmetic modulo 2^64:
+modulo 2^64, written as a signed long. If one record is lost and another one is doubled, the
+checksum changes, although the count stays the same. The hash chains the finalizer of splitmix64
+over the four fields of the origin, all arithmetic modulo 2^64:
 
     mix(z) = z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9;  z ^= z >> 27;  z *= 0x94D049BB133111EB;
              z ^= z >> 31
@@ -31,7 +31,7 @@ _SIGN = 1 << 63
 
 
 def record_hash(agent: Int64s, file: Int64s, first: Int64s, length: Int64s) -> UInt64s:
-    """The hash of each record by its origin; all four arrays have the same length."""
+    """The hash of each record's origin. All four arrays have the same length."""
     return _chain(_chain(_file_hash(agent, file), first), length)
 
 
@@ -46,7 +46,7 @@ def add(left: int, right: int) -> int:
 
 
 def signed(number: int) -> int:
-    """Any integer modulo 2^64, as a signed long."""
+    """Turns any integer, modulo 2^64, into a signed long."""
     return (number + _SIGN) % _MODULUS - _SIGN
 
 

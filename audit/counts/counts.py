@@ -1,4 +1,4 @@
-"""Counting records per (source topic, agent, bucket of event time).
+"""Counts records per (source topic, agent, bucket of event time).
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
 counts for the agent in its origin. A record without an origin ("audited from the broker on") counts
@@ -23,20 +23,20 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 NO_AGENT = 0
-"""The agent of records without origin."""
+"""The agent id under which records without an origin are counted."""
 
 BucketKey = tuple[Source, int, int]
 """Source topic, agent id, start of the bucket in ms."""
 
 _POSITION_MAX = np.int64((1 << 63) - 1)
 _RUNS_MAX = 256
-"""If one call has more runs of equal (agent, bucket) than this, the runs are sorted and merged
-before they are added."""
+"""If the records of one call have more runs of equal (agent, bucket) than this, the runs are sorted
+and merged before they are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The counts of one key. They are signed: counts that are taken back are negative.
+    """The counts of one key. They are signed, because counts that are taken back are negative.
 
     count: the number of unique records, including rejects.
     bytes: the sum of the lengths in the origins of these records.
@@ -124,7 +124,7 @@ class Counts:
             self._add_runs(source, *sums)
 
     def put(self, key: BucketKey, sums: Sums) -> None:
-        """Adds `sums` to what is counted under `key`."""
+        """Adds `sums` to the counts of `key`."""
         known = self._sums.get(key)
         self._sums[key] = sums if known is None else known + sums
 
@@ -136,13 +136,13 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets all counts; the caller has made them durable."""
+        """Forgets all counts, after the caller has made them durable."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
         """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
-        producer touched, the number of the last delta that touched it. (If the entries are split
-        into several deltas, deltas.number_deltas keeps these numbers right.)"""
+        producer touched, the number of the last delta that touched it. (If deltas.number_deltas
+        splits the entries into several deltas, it keeps these numbers right.)"""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()

@@ -1,14 +1,14 @@
-"""Marks, by which loader and counters recognize records that were sent again.
+"""Loader and counters use marks to recognize records that were sent again.
 
 For each partition and (agent, file), the mark is the highest end byte of the records so far, in
-offset order. With the mark m before a record [first, end):
+offset order. Let m be the mark before a record [first, end):
 
     end <= m           repeat: the record is dropped, and counted as a repeat
     first < m < end    straddle: the agent must not send such a record; it counts once, as a reject
     m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 
-The same formula gives the mark after a record in all three cases. So numpy can compute marks as a
+Because the formula for the next mark is the same in all three cases, numpy can compute marks as a
 running maximum per file. Slices (offset ranges) of one partition can be walked in parallel, each as
 if there were no marks before it. The result of a slice is wrong only if one of the slice's files
 begins at a lower position than the mark that the earlier slices leave for that file. The marks
@@ -38,7 +38,7 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The result of the module's rule for each record and each file.
+    """What the module's rule gives for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
     lowest first byte in these records. highest: each file's highest end in these records, which
@@ -81,7 +81,7 @@ def walk(
 
 
 def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
-    """Raises marks to `highest`, in place; returns the marks that it raised."""
+    """Raises marks to `highest`, in place. Returns the marks that it raised."""
     moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
     marks.update(moved)
     return moved
@@ -89,7 +89,8 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """What `join` needs of a slice that was walked without marks: Walked.lowest and .highest."""
+    """The values that `join` needs of a slice that was walked without marks: its Walked.lowest and
+    Walked.highest."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]

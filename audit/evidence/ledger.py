@@ -1,16 +1,16 @@
-"""The ledger: takes all audit messages into SQLite, and gives the evidence for any window of
+"""The ledger takes all audit messages into SQLite, and returns the evidence for any window of
 buckets.
 
-Its rows hold sums per (source topic, bucket, agent, sender); the number of each message, with a
-digest of the message's content; and seals, losses, gaps, coverage and files. One transaction takes
-a message and the position up to which its topic was read, so no message counts twice. A message
-that arrives a second time is recognized by its number. The whole ledger can be rebuilt from the
-audit topics.
+Its rows contain sums per (source topic, bucket, agent, sender), the number of each message with a
+digest of the message's content, and seals, losses, gaps, coverage and files. The same transaction
+writes a message and the position up to which its topic was read, so no message counts twice. A
+message that arrives a second time is recognized by its number. The whole ledger can be rebuilt from
+the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
-Such a message may say anything about any bucket. It is counted as unread, by the schema's
-fingerprint, and makes every verdict unknown. A later version that has the schema reads the topics
-again from the first unread message on, and then takes the messages that were unread.
+Such a message may concern any bucket. It is counted as unread, under the schema's fingerprint, and
+makes every verdict unknown. A later version that has the schema reads the topics again from the
+first unread message on, and then takes the messages that were unread.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Position(NamedTuple):
 
 
 class Ledger:
-    """One connection to the database. The writer, and each reader in another thread, opens its own
-    `Ledger`."""
+    """One connection to the database. The writer opens one `Ledger`, and each reader in another
+    thread opens another one."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
         self._connection = open_database(
@@ -75,7 +75,7 @@ class Ledger:
         places: Iterable[Heard] = (),
     ) -> None:
         """In one transaction, takes records of the audit topics and the positions up to which the
-        topics were read. places: where each record was taken; may be empty."""
+        topics were read. places: where each record was taken, or nothing."""
         reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
@@ -96,7 +96,7 @@ class Ledger:
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                     ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
-        except BaseException:  # self._rows has ids of rows that were rolled back
+        except BaseException:  # self._rows contains ids of rows that were rolled back
             self._rows = Rows(self._connection)
             raise
 
@@ -132,7 +132,8 @@ class Ledger:
 
     @property
     def taken_ms(self) -> int:
-        """When the collector last took records, by its clock; 0 for never."""
+        """The time, by the collector's clock, at which it last took records; 0 if it never took
+        any."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
     # Reading.
@@ -172,8 +173,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Divides time into blocks of this size. Returns the starts of those blocks in which a
-        bucket begins that is to be judged, oldest first."""
+        """Divides time into blocks of this size. Returns the starts of the blocks in which a bucket
+        begins that must be judged, oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

@@ -1,5 +1,5 @@
-"""The judgement: makes verdicts from the evidence. Pure; docs/delivery.md, section 6, has the
-rules.
+"""The judgement makes verdicts from the evidence, without I/O. The rules are in docs/delivery.md,
+section 6.
 
 What is expected:
 

@@ -26,8 +26,8 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 
 def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
     """The name by which an acceptance (a person's decision about known findings) refers to a
-    difference. If other records differ later, the difference has another name, and the acceptance
-    does not cover it."""
+    difference. If the difference changes later, it has another name, and the acceptance does not
+    cover it."""
     sums = (expected.count, expected.checksum, found.count, found.checksum)
     return f"{words} ({', '.join(map(str, sums))})"
 
@@ -47,7 +47,7 @@ def of_place(place: Place) -> str:
 
 
 def of_needed(tier: Tier) -> str:
-    """The reason for a tier that has a topic only in retired places."""
+    """The reason for a tier in which only retired places have the topic."""
     return f"no place of tier {tier.value.lower()} that is not retired has this topic"
 
 
@@ -64,8 +64,8 @@ def of_namesakes(agents: Iterable[int]) -> str:
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:
-    """Says that an agent began a new epoch, and delivered lines of the bucket before the first seal
-    of that epoch."""
+    """The reason for an agent that began a new epoch, and delivered lines of the bucket before the
+    first seal of that epoch."""
     return (
         f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
         " count twice (its state had been an older copy)"
@@ -130,7 +130,7 @@ def of_rejects(rejects: int, records: int, who: str) -> str:
 
 
 def of_delay(behind_ms: int) -> str:
-    """Says how far a sender is behind although its messages still arrive."""
+    """Words that say how far a sender is behind, although its messages still arrive."""
     return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
 
 

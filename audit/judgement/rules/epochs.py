@@ -1,4 +1,4 @@
-"""Epochs: finds the buckets that are in doubt because an agent began a new epoch. Pure.
+"""Epochs: finds, without I/O, the buckets that are in doubt because an agent began a new epoch.
 
 An agent begins a new epoch if its state is an older copy. Lines that the old epoch delivered after
 that copy was made, and lines that the new epoch delivered before its first seal, may count twice or

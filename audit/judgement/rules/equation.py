@@ -1,4 +1,5 @@
-"""The equation: every tier that must have counted a bucket has counted the same records. Pure."""
+"""The equation: checks, without I/O, that all tiers that must count a bucket have counted the same
+records."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
 
 
 def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
-    """The newest gap that may be the reason why this place lacks records."""
+    """A finding about the newest gap that may be the reason why this place lacks records."""
     senders = {key for x in facts.places if x.place == place for key in x.senders}
     gaps = [note for note in facts.topic.gaps if note.sender in senders]
     if gaps:
