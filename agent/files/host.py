@@ -84,7 +84,7 @@ class Host(Protocol):
     def find(self, directory: str, key: FileKey) -> str | None:
         """The path of a file in a directory; None if the directory does not contain the file.
 
-        Raises OSError if the directory cannot be read.
+        Raises OSError if nobody can know, for example because the directory cannot be read.
         """
         ...
 

@@ -97,8 +97,9 @@ class Look:
     """What one look knows about one directory.
 
     since: by topic, the time (ms) that counts as the time of the last look before the agent
-    started. before_ms: if no look has listed this directory before, the time of the last look at
-    other directories.
+        started.
+    before_ms: the time of the last look at the other directories, if no look has listed this
+        directory before.
     before: what lay at each path at the last look, or the path's anchor (see `Place`).
     names_here: the names that the patterns found.
     others: unknown files, by directory.
@@ -130,7 +131,8 @@ class Look:
 
     def is_judged(self, base: str) -> bool:
         """Whether the look must decide what became of the files at a path. This is so if another
-        file, or no file, lies there now, or if this is the first look since the agent started.
+        file, or no file, lies there now. It is also so at the first look into the directory,
+        because files may have waited there since before the agent started.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here

@@ -10,13 +10,14 @@ may have read it. Two announcements on one host are of the same file
     if one of them has none         and device, inode and first bytes are equal
 
 A time of birth in nanoseconds identifies a file well enough, so device and file system id are not
-compared as well. Both can change on the occasion on which the state is lost. If the audit took one
-file for two files, a bucket could be falsely `complete`. If the audit takes two files for one file,
-buckets are only `unknown` for a minute. The host's name is always compared. The reason is machines
-that are made from one image. All of them have the image's log files (perhaps emptied), with the
-same inode, birth and file system, and their agents run at the same time. Without the comparison of
-names, none of their buckets would ever be complete. So rereading is not recognised if the host's
-name is lost together with the state, or if the disk moves to another host.
+compared as well. Besides, both of these can have changed when the state was lost. If the audit took
+one file for two files, a bucket could be falsely `complete`. If the audit takes two files for one
+file, buckets are only `unknown` for a minute. The host's name is always compared. Otherwise
+machines that are made from one image could not be told apart. All of them have the image's log
+files (perhaps emptied), with the same inode, birth and file system, and their agents run at the
+same time. Without the comparison of names, none of their buckets would ever be complete. So
+rereading is not recognised if the host's name is lost together with the state, or if the disk moves
+to another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
@@ -52,9 +53,10 @@ class FileNote(NamedTuple):
     """A file id, the agent that announced it, and the time of the agent's first announcement.
 
     born_ns: the time at which the file's inode was made, in ns since 1970; None if no announcement
-    gives this time. replaced_ms: this id's content may have replaced the content of another id of
-    the agent in the same inode. If so, this is the time at which the agent first announced that
-    other id; otherwise None.
+        gives this time.
+    replaced_ms: this id's content may have replaced the content of another id of the agent in the
+        same inode. If so, this is the time at which the agent first announced that other id;
+        otherwise None.
     """
 
     time_ms: int

@@ -5,8 +5,8 @@ A state belongs to one host in one cluster. So a host that reports to two cluste
 and each state comes from the agents that report to that cluster. The state of a host is the state
 of its newest agents (see the module newest_agents). Normally this is only one agent.
 
-That an agent has sealed a topic until a time means: the agent vouches that all lines which the
-topic's files had at that time are counted.
+An agent has sealed a topic until a time if it vouches that all lines which the topic's files had at
+that time are counted.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ class Policy:
     tiers: the tiers in which each record must be counted.
     silence_ms: an agent that was not heard for this long counts as dead.
     lateness_ms: how late lines may come. If an agent announces a larger value, the agent's value
-    applies. ahead_ms: how far ahead the times of lines may be; if an agent announces more, the
-    agent's value
         applies.
+    ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the
+        agent's value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts whose agents must seal, and the retired hosts.
     exemptions: the topics that need not be in all of these tiers.
