@@ -20,7 +20,7 @@ from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
 
 NAMES_MAX = 5
-"""The most partitions named in one line of the log."""
+"""A log entry names at most this many partitions."""
 
 _log = log.get(__name__)
 
@@ -142,7 +142,9 @@ def _bytes_known(range_: SetApart) -> int:
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files were left unread, or may have been; nobody knows how many bytes they have."""
+    """Rotated files were left unread, or may have been left unread. Nobody knows how many bytes
+    they have.
+    """
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 
@@ -153,7 +155,7 @@ def committed(seconds: float) -> None:
 
 
 def state_full(reason: str) -> None:
-    """The disk of the state is full; nothing is read until there is room."""
+    """The disk of the state is full, and the agent reads nothing until there is room."""
     _FULL.inc()
     _log.error("state_full", reason=reason)
 
@@ -182,9 +184,7 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A look through the patterns found this many files, and this many paths that cannot be
-    read.
-    """
+    """A look through the patterns found so many files, and so many paths that cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 
@@ -200,8 +200,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
-    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: the path can
-    probably be read soon.
+    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: whether the path
+    can probably be read soon.
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

@@ -78,7 +78,7 @@ class Accounts:
         return self._deltas.is_empty
 
     def committed(self) -> None:
-        """Notes that the transaction is durable."""
+        """Notes that the turn's transaction is durable."""
         self._deltas.committed()
         self.leaving.committed()
 
@@ -140,7 +140,7 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Forgets file ids from which nothing can come any more."""
+        """Forgets file ids from which no more records or losses can come."""
         if files:
             changes.forget_files(files)
             changes.forget_losses()
@@ -156,8 +156,8 @@ class Accounts:
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal, or the bucket of the oldest unseen line if that one is
-        earlier because the clock was set back after the seal.
+        """The bucket of the last seal or the bucket of the oldest unseen line, whichever is
+        earlier. The line can be earlier if the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -246,7 +246,7 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends each seal whose noted bytes are settled and contained in deltas."""
+        """Sends each seal for which all noted bytes are settled and counted in deltas."""
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
         for noted in list(self._noted):
@@ -312,8 +312,8 @@ class Accounts:
 
     def _is_newest(self, topic: str, word: LastWord) -> bool:
         """Whether a last word is the topic's newest seal. The answer is no in three cases: the last
-        word belongs to another epoch, the topic was made again, or an older program that does not
-        know last words sealed the topic later.
+        word belongs to another epoch, the topic was made again, or an older version of the agent,
+        which does not know last words, sealed the topic later.
         """
         return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 

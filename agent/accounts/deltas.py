@@ -38,8 +38,8 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: looks up the numbers of the buckets' last deltas. sums, losses: what the state
-        holds and no delta contains yet.
+        """previous: looks up the numbers of the buckets' last deltas. sums, losses: the sums and
+        losses in the state that no delta contains yet.
         """
         # There are seven arguments, because an agent that was restarted continues with the numbers,
         # buckets and counts that it had before.

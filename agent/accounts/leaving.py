@@ -38,8 +38,8 @@ class Leaving:
     """Owns the last words of the topics.
 
     left: for each topic whose newest seal is a last word, that last word. It is durable, or this
-    turn's transaction makes it durable. done: topics whose last word was said after the agent
-    started, and whose files have shown nothing new since that last word.
+    turn's transaction makes it durable. done: topics whose last word was sent after the agent
+    started, and whose files have had no new bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
@@ -62,7 +62,7 @@ class Leaving:
         return self._kept & self.done
 
     def committed(self) -> None:
-        """Notes that the transaction is durable."""
+        """Notes that the turn's transaction is durable."""
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
@@ -80,7 +80,7 @@ class Leaving:
 
     def disturbed(self, topic: str) -> None:
         """Notes that a topic is not at rest: the agent goes on reading the topic, and takes the
-        topic's last word back if that word was said.
+        topic's last word back if it was sent.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)

@@ -1,4 +1,5 @@
-"""A seal says that deltas contain everything that lay in a topic's files at some wall time.
+"""A seal says that deltas contain the counts of all lines that lay in a topic's files at a wall
+time W.
 
     begin     put what was counted so far into deltas; note the wall time W and `at`, the last
               number; then look through every pattern and note how long each file is
@@ -79,8 +80,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether the noted bytes may belong to other file ids by now, so that sizes must be noted
-    anew.
+    """Whether the noted bytes may belong to other file ids by now, so that the sizes must be noted
+    again.
     """
     if doubts != noted.doubts:
         return True
@@ -94,6 +95,8 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """Which of a topic's files cannot be read, and why; empty if nothing holds the seal back."""
+    """The files of a topic that cannot be read, each with the reason. Empty if no file holds the
+    seal back.
+    """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

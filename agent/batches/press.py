@@ -1,4 +1,4 @@
-"""From intents and their bytes to record batches: a pure function of intents, bytes and recipe.
+"""Makes record batches of intents and their bytes, as a pure function of intents, bytes and recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
@@ -59,7 +59,7 @@ class PressedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """What becomes of readings that are pressed together.
+    """The batches and outcomes of readings that are pressed together.
 
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
@@ -96,8 +96,8 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What became of the lines of some readings. refused: each refused line, with the index of its
-    reading.
+    """The records and the refused lines of some readings. refused: each refused line, with the
+    index of its reading.
     """
 
     refused: list[tuple[int, RejectedLine]]
@@ -107,7 +107,7 @@ class _Parsed:
 
 
 class _Lines:
-    """The framed lines of some readings, and where each comes from."""
+    """The framed lines of some readings, each with its file and its position in this file."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self.readings = readings
@@ -379,7 +379,7 @@ def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
 
 
 def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
-    """Each partition with its rows; None means all rows."""
+    """Yields each partition with its rows; None means all rows."""
     if isinstance(partitions, int):
         yield partitions, None
         return
@@ -389,7 +389,7 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
 
 
 def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers in rising order; most often there is only one."""
+    """The distinct numbers in rising order. Usually there is only one."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)
@@ -397,7 +397,7 @@ def _distinct(numbers: Int64s) -> tuple[int, ...]:
 
 
 def _files(records: _Records) -> Iterator[tuple[int, Int64s]]:
-    """Each file among the records, with its rows."""
+    """Yields each file of the records, with its rows."""
     for file in _distinct(records.file):
         yield file, np.flatnonzero(records.file == file)
 

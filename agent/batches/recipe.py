@@ -1,9 +1,9 @@
 """Recipes. A file's bytes and its recipe together decide which records the file becomes.
 
 A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by
-fingerprint; the state keeps the recipe as long as an intent needs it. So a range that was promised
-under yesterday's settings is sent again under yesterday's settings, to the partitions that the
-topic had yesterday, with yesterday's size limit.
+fingerprint; the state keeps the recipe as long as an intent needs it. So if a byte range was
+promised under yesterday's settings, it is sent again under yesterday's settings, to the partitions
+that the topic had yesterday, with yesterday's size limit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class TopicSnapshot:
-    """A topic as it was when the intent was made; `limit_bytes` is its max.message.bytes."""
+    """A topic as it was when the intent was made. limit_bytes: its max.message.bytes."""
 
     name: str
     partitions: int
@@ -82,7 +82,7 @@ class Recipe:
     on_error: str = "reject"
 
     def to_json(self) -> str:
-        """Returns canonical JSON: equal recipes give equal text.
+        """Returns canonical JSON, so that equal recipes give equal text.
 
         Fields that have their default value are left out. Only fields that newer programs added
         have a default. So a recipe that an older program stored keeps its text and fingerprint.
@@ -116,7 +116,7 @@ def from_json(text: str) -> Recipe:
 
 
 def program_version() -> str:
-    """The version of Skidway's own code that makes records of lines: framing and pressing."""
+    """The version of Skidway's own code that makes records of lines (framing and pressing)."""
     return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
 
 
@@ -144,7 +144,7 @@ def program_of(parser: str, timezone: str | None) -> str:
         # pyarrow contains RE2, and casts to numbers, booleans and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
-        # The rules of time zones change; they come with the machine, not with Python.
+        # The rules of time zones change, and they come with the machine, not with Python.
         names.append(f"zone-{_zone_rules(timezone)}")
     return " ".join(names)
 
@@ -175,8 +175,8 @@ _version = cache(version)
 
 @cache
 def _zone_rules(name: str) -> str:
-    """A text that identifies a zone's rules: other rules have another text. A process makes the
-    text once, because Python loads a zone once.
+    """A text that identifies a time zone's rules. If the rules change, the text changes. A process
+    makes the text only once, because Python loads a zone only once.
     """
     for folder in zoneinfo.TZPATH:
         try:

@@ -16,17 +16,17 @@ from typing import Final
 from skidway.agent.batches.rejected import RejectedLine
 
 TELL_EVERY_S: Final = 60.0
-"""Least time between two log entries about a topic."""
+"""The least time between two log entries about the same topic."""
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""If a topic had fewer lines than this, its share is not judged."""
+"""If a topic had fewer recent lines than this, its share of rejected lines is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Rejected lines of a topic that are not in the log yet. path, position: where the first of
-    these lines lies.
+    """Rejected lines of a topic that are not in the log yet. path, position: the place of the first
+    of these lines.
     """
 
     topic: str
@@ -84,7 +84,7 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """Returns what to log now, and counts it as logged."""
+        """Returns the lines to log now, and counts them as logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S

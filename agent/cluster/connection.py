@@ -44,7 +44,9 @@ Pause = Callable[[float], object]
 
 
 def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
-    """(the cluster, whether it is Apache Kafka). Raises Unreachable, ConfigurationRefused."""
+    """Returns the cluster, and whether it is Apache Kafka. Raises Unreachable,
+    ConfigurationRefused.
+    """
     configs = client.broker_configs()
     cluster_id = client.metadata([]).cluster_id or ""
     return Cluster(cluster_name_of(configs, name), cluster_id), CLUSTER_NAME not in configs
@@ -86,7 +88,7 @@ def ensure_topics(
 
 @dataclass(frozen=True, slots=True)
 class SourceSchemas:
-    """The registered schemas of a source: of its records, and of its rejected lines."""
+    """The registered schemas of a source, for its records and for its rejected lines."""
 
     records: Schema
     rejected: Schema
@@ -163,7 +165,9 @@ class Refreshed:
 
 
 def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
-    """Asks the cluster about topics; schemas stay as they are. Raises Unreachable, KafkaError."""
+    """Asks the cluster about the topics, but does not ask the registry. Raises Unreachable,
+    KafkaError.
+    """
     topics = _topics_now(client, _topics([each.settings for each in destinations]))
     found = Refreshed([], set())
     for each in destinations:
@@ -225,7 +229,9 @@ def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
 
 
 def read_schema_file(path: Path) -> str:
-    """The text of a schema file that parses. Raises ConfigurationRefused."""
+    """The text of a schema file. Raises ConfigurationRefused if the file cannot be read or is no
+    schema.
+    """
     try:
         text = path.read_text()
         parse(text)
@@ -251,7 +257,7 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """The topics that are missing or have a partition without a leader, by name; the value says
+    """By name, the topics that are missing or have a partition without a leader. The value says
     whether the topic exists.
     """
     found = client.metadata(names).topics

@@ -1,5 +1,5 @@
-"""What the agent knows about each topic: its id, up to which time it is sealed (the agent has told
-the audit all counts of lines up to that time), and whether its log was replaced.
+"""What the agent knows about each topic: its id, the time up to which it is sealed (the agent has
+sent the audit all counts of lines up to that time), and whether its log was replaced.
 """
 
 from __future__ import annotations

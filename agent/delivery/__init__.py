@@ -1,4 +1,5 @@
-"""From bytes of files to acknowledged batches: what is sent, and how it is sent again.
+"""Sends the bytes of files as batches until brokers acknowledge them, and sends them again after a
+crash.
 
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused

@@ -1,4 +1,4 @@
-"""The bytes of an intent, if they are provably those that were promised."""
+"""Reads the bytes of an intent, and proves that they are the bytes that were promised."""
 
 from __future__ import annotations
 

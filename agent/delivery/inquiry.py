@@ -1,5 +1,5 @@
-"""Handles intents that cannot be sent again as they were: finds out which of their records the
-brokers have, then decides what is done with the records that they lack.
+"""Handles intents that cannot be sent again unchanged. Finds out which of their records the brokers
+have, and then decides what is done with the missing records.
 
     asked  -> search     which of the records the brokers have (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
@@ -12,15 +12,14 @@ brokers have, then decides what is done with the records that they lack.
                          would drop the record as a repeat
     doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
 
-If only a part of an intent is sent, the intent is divided: one transaction replaces its row by one
-row for each part. Parts that are not sent keep their recipe, so that they are read back (looked for
-in the brokers' logs) again after a crash. A part keeps the `read_ms` of its intent.
+If only a part of an intent is sent, the intent is divided: one transaction replaces the intent's
+row by one row for each part. Parts that are not sent keep their recipe, so that they are read back
+(looked for in the brokers' logs) again after a crash. A part keeps the `read_ms` of its intent.
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
 A record is not sent if a partition would get it after later records of its file. Since the settings
-are the same, this can happen only to two kinds of records: those that a broker had refused, and
-those that the present program sends to another partition, because it rejects other lines or finds
-another key.
+are the same, this can happen only to two kinds of records. A broker had refused the record, or the
+present program sends it to another partition, because it rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -88,8 +87,8 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: the part is sent as this reading. certainty: the part is
-    declared lost or uncertain, with a reason. If both are None, the part arrived.
+    """What is done with a part. sending: the reading as which the part is sent. certainty: says
+    that the part is declared lost or uncertain, with a reason. If both are None, the part arrived.
     """
 
     part: Part
@@ -150,7 +149,7 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that is not sent again as it was. The intents of a file must come in
+        """Takes over an intent that is not sent again unchanged. The intents of a file must come in
         the order of the file's bytes.
         """
         if recipe is not None:
@@ -224,7 +223,7 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions that send nothing, and for how long (s)."""
+        """The partitions whose brokers send nothing, and for how long (s)."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
@@ -311,7 +310,7 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """What to do with each part, or with each piece of a part, in the order of the bytes."""
+        """The verdict on each part, or on each piece of a part, in the order of the bytes."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         certainty, finding = self._search.verdict(asked.reach)

@@ -1,4 +1,6 @@
-"""Fetches the logs of partitions that are read back (I/O)."""
+"""Fetches the logs of partitions that are read back, that is, searched for records of intents
+(I/O).
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # the same error will come again
+                self._go_on(error.tp, error.requested)  # the same error comes again, later
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

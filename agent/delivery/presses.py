@@ -91,8 +91,8 @@ class Presses:
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
-        """Where the records of readings would go: for each batch, its partition and the positions
-        of its records.
+        """Says to which partitions the records of readings would go: for each batch, its partition
+        and the positions of its records.
         """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
@@ -102,7 +102,7 @@ class Presses:
             yield batch.tp, origins.first
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
-        """The outcome of a file's records that were found in the recipe's topics."""
+        """The outcome of those records of a file that were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:

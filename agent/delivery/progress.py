@@ -1,4 +1,5 @@
-"""How far the delivery has come for each file and each partition, and what the checkpoint may pass.
+"""Knows how far the delivery of each file and each partition is, and which intents the checkpoint
+may pass.
 
     offsets   the last acknowledged offset of a partition; seals carry it
     floors    the offset of a partition below which no intent of the state has a record
@@ -52,8 +53,8 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that were just sent; from now on, the brokers may have them. If a batch is
-        sent again, the note from the first time stays unchanged.
+        """Notes batches that were just sent, so that the brokers may have them. If a batch is sent
+        again, the note from the first time stays unchanged.
         """
         for departure in departures:
             tp = departure.tp
@@ -72,11 +73,11 @@ class Progress:
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
-        """Whether a process before this one may have sent records of an intent."""
+        """Whether an earlier process may have sent records of an intent."""
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offsets at which reading back begins in some partitions."""
+        """The offsets at which a search of these partitions begins."""
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
@@ -101,7 +102,7 @@ class Progress:
         return passed
 
     def forget(self, intents: Iterable[int]) -> None:
-        """Removes intents that were passed, or replaced by others."""
+        """Removes intents that the checkpoint passed, or that other intents replaced."""
         for intent in intents:
             self._before.discard(intent)
             self._moved.update(self._sent.pop(intent, {}))
@@ -135,7 +136,9 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Removes a file's first flights as far as they are done, and adds up their outcomes."""
+        """Removes a file's first flights up to the first that is not done, and adds up their
+        outcomes.
+        """
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)
             outcome = flight.outcome

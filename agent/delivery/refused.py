@@ -7,14 +7,14 @@ declared lost or uncertain.
         not found               lost
         a hole in the log       uncertain
 
-"Sent before" means that the answer to an attempt was lost, or that the intent was made before the
-agent started. A record counts as found if readers of the log keep it. Readers drop a record that
-lies after later records of its file. Such a record comes from an attempt that was under way for
-long.
+"Sent before" means that the response to an earlier attempt was lost, or that the intent was made
+before the agent started. A record counts as found if readers of the log keep it. Readers drop a
+record that lies after later records of its file. Such a record comes from an attempt that took long
+to arrive.
 
 Until it is known what became of a refused record, the record's intent waits. The records after the
 refused one wait only for the transaction that marks this intent. Without the mark, the agent would
-send the refused record again after a crash. The record would then lie after the later ones, and
+send the refused record again after a crash. The record would then lie after later records, and
 readers would drop it. A lost or uncertain record is declared only in the transaction in which the
 checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
 again and may send it again. A broker may then take the record.
@@ -160,7 +160,7 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """The ranges to declare lost or uncertain now, because the checkpoint passes these
+        """The byte ranges to declare lost or uncertain now, because the checkpoint passes these
         intents.
         """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
@@ -173,7 +173,7 @@ class Refused:
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """The partitions that send nothing, and for how long (s)."""
+        """The partitions whose brokers send nothing, and for how long (s)."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:
@@ -183,7 +183,9 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """Decides about a record if its fate is known. Returns whether it was decided."""
+        """Decides about a record if it is known whether the record arrived. Returns whether this
+        was decided.
+        """
         if self._search.found.has(refusal):
             refusal.land()
             return True

@@ -6,8 +6,8 @@ lies) to their high watermarks, a piece in each turn.
     later     `wait_s` after the start of the process: asks for the high watermarks anew, reads up
               to them
 
-While something is missing, the search may not end before `wait_s` has passed. The previous process
-is dead, and so are its connections, but the kernel may still deliver the bytes that this process
+While records are missing, the search may not end before `wait_s` has passed. The previous process
+is dead, and so are its connections, but the kernel may still deliver bytes that the dead process
 had sent. The broker's check of producer ids and epochs does not refuse these bytes. Without
 transactions, a broker refuses a producer id's old epoch only after the partition has received a
 batch with the id's next epoch. But that batch of the next epoch would be the wanted batch itself,
@@ -17,10 +17,10 @@ that has taken a request's bytes appends them before it answers later fetches, o
 The appended bytes lie below the high watermark as soon as the high watermark reaches the end that
 the log had after the append. So once this process has run for `wait_s`, bytes that the previous
 process sent can no longer arrive. If the search asks for a high watermark after that time, all
-bytes that did arrive lie below it. If these assumptions fail, a batch may arrive still later. If
-the agent has sent the batch's bytes again, the late batch repeats records with the same origin,
-partition and time, and every reader drops the late batch. If the batch's bytes were declared lost,
-the audit shows more records than the agent counted.
+bytes that have arrived lie below this high watermark. If these assumptions fail, a batch may arrive
+still later. If the agent has sent the batch's bytes again, the late batch repeats records with the
+same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
+declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
 read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
@@ -51,7 +51,7 @@ class Hole:
 
 
 class Logs(Protocol):
-    """What a search needs of the cluster. No method waits for long."""
+    """The part of the cluster that a search needs. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
         """Reads only the partitions in `floors`, each from its floor on."""
@@ -77,7 +77,7 @@ class Logs(Protocol):
 
 
 class Wanted(Protocol):
-    """What is looked for, and what was found of it."""
+    """The records that a search looks for, and those of them that it has found."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""
@@ -99,7 +99,8 @@ class Search(Generic[W]):
     """Owns what was found about the wanted records, from the first record read to the last
     decision.
 
-    The object is used again: `is_over` is true before `begin` and after `end`.
+    The same object is used for one search after another. `is_over` is true before `begin` and after
+    `end`.
     """
 
     def __init__(self, logs: Logs, nothing: W) -> None:
@@ -135,7 +136,7 @@ class Search(Generic[W]):
 
     @property
     def waits_for(self) -> list[TopicPartition]:
-        """The partitions that are not read up to their watermarks."""
+        """The partitions that are not yet read up to their high watermarks."""
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
@@ -162,12 +163,12 @@ class Search(Generic[W]):
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions that send nothing, and for how long (s)."""
+        """The partitions whose brokers send nothing, and for how long (s)."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: whether so much time has passed that no batch from
-        before the start of the agent can arrive any more.
+        """Takes the records that have arrived. is_past: whether so much time has passed that no
+        batch from before the start of the agent can arrive any more.
         """
         if self.is_over:
             return

@@ -10,7 +10,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Silences:
-    """Owns the times (monotonic seconds) since which partitions wait for an acknowledgement."""
+    """Owns, for each partition, the monotonic time (s) since which it has waited for an
+    acknowledgement.
+    """
 
     def __init__(self) -> None:
         self._since: dict[TopicPartition, float] = {}

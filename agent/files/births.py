@@ -1,4 +1,4 @@
-"""How file ids begin: at byte 0 of a new file, or at the first new byte of a known file."""
+"""Begins file ids, at byte 0 of a new file or at the first new byte of a known file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins the file id of a new file at its first byte; None if the file cannot be read.
+        """Begins the file id of a new file at its first byte. Returns None if the file cannot be
+        read.
 
         old: the known file with the same inode or the same bytes. may_double: how many of the new
         file's first bytes may have been delivered already, as bytes of the old file.
@@ -67,7 +68,8 @@ class Births:
             self._news.may_double(new, mark.position, end, old)
 
     def open(self, sighting: Sighting) -> Handle | None:
-        """Opens the file that was found, even if it was renamed since; None if that fails.
+        """Opens the file that was found, even if it was renamed since. Returns None if the opening
+        fails.
 
         If the opening fails, the file is listed as unreadable, so that nothing is sealed before the
         next look.

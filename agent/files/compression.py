@@ -2,11 +2,11 @@
 generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
-recognises the compressed file by its first plain bytes, by the plain bytes before the read
-position, and by its time of change, which most compressing programs copy from the plain file. From
-then on the agent reads the known file in the compressed one. Positions count plain bytes, so
-nothing is read twice. While the plain file is still there, compression is under way, and the agent
-reads the plain file.
+recognises that the compressed file contains a known file by three things: the first plain bytes,
+the plain bytes before the read position, and the time of change, which most compressing programs
+copy from the plain file. From then on the agent reads the known file in the compressed one.
+Positions count plain bytes, so nothing is read twice. While the plain file is still there,
+compression is under way, and the agent reads the plain file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ counts as damaged for good.
 
 
 class Compression:
-    """Owns no state: it changes known files, and `births` notes the files that cannot be opened."""
+    """Owns no state. It changes known files, and lets `births` note the files that cannot be
+    opened.
+    """
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
         self._host = host
@@ -50,8 +52,8 @@ class Compression:
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
         found, and is read in the compressed file from now on. UNKNOWN: the compressed file cannot
-        be read yet. It is listed as unreadable, and looked at again. OTHER: no known file was found
-        in it.
+        be read yet; it is listed as unreadable, and later looks try again. OTHER: it contains no
+        known file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

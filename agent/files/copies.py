@@ -1,4 +1,5 @@
-"""Copies of logs, which `copytruncate` or a person makes under a name that rotation could give.
+"""Recognises copies of logs, which `copytruncate` or a person makes under a name that rotation
+could give.
 
 The agent compares a file with such a name with each original, that is, with each file that was
 first found at the log's path. The file is a copy of the original if it has the bytes that were read
@@ -23,9 +24,7 @@ ORIGINALS_MAX = 16
 """A copy is compared with at most this many file ids that were born at a path."""
 
 _Content = tuple[int | None, int, int]
-"""Values that do not change while nobody changes the file: birth (ns), size, time of change
-(ns).
-"""
+"""Values by which a changed file is recognised: birth (ns), size, time of change (ns)."""
 
 
 class Copies:
@@ -53,7 +52,7 @@ class Copies:
                 self._born_at[path] = others
 
     def forget_gone(self, there: set[FileKey]) -> None:
-        """Forgets the unread copies that are not among these files any more."""
+        """Forgets those unread copies that are not among the files in `there`."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> list[TrackedFile]:

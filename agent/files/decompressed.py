@@ -98,7 +98,7 @@ class Decompressor:
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many plain bytes follow; raises OSError if there are more than `most`."""
+        """How many plain bytes follow. Raises OSError if there are more than `most`."""
         total = 0
         while part := self.read(_CHUNK):
             total += len(part)
@@ -108,7 +108,7 @@ class Decompressor:
 
 
 class Decompressed:
-    """A handle of a compressed file whose plain size is known (bytes)."""
+    """A handle of a compressed file whose plain size in bytes is known."""
 
     def __init__(self, handle: Handle, path: str, descriptor: int, size: int) -> None:
         self._handle = handle

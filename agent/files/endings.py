@@ -1,5 +1,5 @@
-"""How file ids end (read to the end, replaced, or gone), and how long the agent watches the files
-after that.
+"""Ends file ids, because a file was read to its end, was replaced or is gone. Says how long the
+agent watches a file after that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ CHANGED: Final = "the bytes before the position are others than were read"
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""A file may vanish while nobody looks. It then counts as read to its end if two things hold. All
-bytes that it had at the last look were promised. And at that look it had been unchanged for at
-least STILL_S, and for at least STILL_FACTOR times the time that passed until it was found gone.
+"""A file may vanish while nobody looks. It then counts as read to its end if two conditions are
+met. All bytes that it had at the last look were promised. And at that look it had been unchanged
+for at least STILL_S, and for at least STILL_FACTOR times the time between that look and the look
+that found it gone.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The clock counts as set if its time moved by this much more, or this much less, than the time
-that has really passed.
+"""The clock counts as set if it moved by this much more or less than the time that has really
+passed.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
@@ -46,7 +47,7 @@ class Endings:
         self._now = 0.0
         self._now_ms = 0
         self._looked_ms: int | None = None  # the look before this one
-        self._set_ms = 0  # the clock's time at the last look that found the clock set
+        self._set_ms = 0  # the time of the last look that noticed that the clock was set
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
@@ -97,8 +98,8 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """Lately finished files that no pattern leads to. A look checks them because they may still
-        grow. found: the keys of the files that patterns lead to.
+        """The lately finished files to which no pattern leads. A look checks them because they may
+        still grow. found: the keys of the files to which patterns lead.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
@@ -108,8 +109,8 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether the file id may be forgotten, because no new copy of the file can appear any
-        more. A new copy would have to be compared with the file.
+        """Whether the file id may be forgotten, because no new copy of the file can appear any more
+        that would have to be compared with the file.
         """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately

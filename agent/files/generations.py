@@ -36,7 +36,7 @@ _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
 _CACHED: Final = 1 << 14
-"""The meanings of this many names are cached, because a directory that changes is listed again."""
+"""The results for this many names are cached, because a directory that changes is listed again."""
 
 
 class Generation(NamedTuple):
@@ -68,7 +68,7 @@ def copied_from(path: str) -> Iterator[str]:
     with the name of its log.
 
     `app.log.1` may be a copy of `app.log`. `app-1.log` is no copy of `app.log`: if a pattern
-    matches both, it is the log of another worker.
+    matches both names, `app-1.log` is the log of another worker.
     """
     above, name = os.path.split(path)
     said = generation(name)
@@ -78,8 +78,9 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The names that are left when the parts that mark a generation are removed: first the names
-    without such parts at the end, then the names without such parts before the file extension.
+    """The names that are left when the parts that mark a generation are removed. First come the
+    names without such parts at the end, and then those without such parts before the file
+    extension.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
@@ -89,7 +90,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of `name` after which only parts that mark a generation follow."""
+    """Yields each beginning of `name` after which only parts that mark a generation follow."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

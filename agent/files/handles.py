@@ -36,7 +36,7 @@ class Handles:
         return len(self._open)
 
     def held(self, file: int) -> Handle | None:
-        """The handle of a file if it is open."""
+        """The handle of a file; None if the file is not open."""
         return self._open.get(file)
 
     def get(self, tracked: TrackedFile) -> Handle:

@@ -1,5 +1,5 @@
-"""Decides about the files that lay at a path since the last look: each is read, left unread, or
-declared lost.
+"""Decides about the files that lay at a path since the last look. Each of them is read, left
+unread, or declared lost.
 
 The module `rotations` describes the rules, and calls `History` for each path of a directory that a
 look goes through.
@@ -31,7 +31,7 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Known(Protocol):
-    """What the tracker knows about files."""
+    """The questions about known files that the tracker answers."""
 
     def knows(self, found: Found) -> bool:
         """Whether the found file is a known one that was not deleted."""
@@ -74,8 +74,8 @@ class Known(Protocol):
         ...
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still lies
-        somewhere; None if there is no such file, or if its time of birth is unknown.
+        """The time of birth of the oldest known file that was written at a path and still exists;
+        None if there is no such file, or if its time of birth is unknown.
         """
         ...
 
@@ -85,8 +85,8 @@ class Adopts(Protocol):
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         """SAME: the compressed file contains a known file, and the agent reads on in the compressed
-        file. UNKNOWN: this is not known yet, and a later look finds out. index: the number of the
-        source. may_begin: as in `Sighting`.
+        file. UNKNOWN: it is not known yet which file it contains, and a later look finds out.
+        index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
 
@@ -121,8 +121,8 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Judges the files that lay at a meant path (one that a pattern matches). Now another file,
-        or no file, lies at this path.
+        """Judges the files that lay at a meant path (a path that a pattern matches). Now another
+        file, or no file, lies at this path.
 
         Returns the newest of the files that are read from now on.
         """
@@ -171,7 +171,7 @@ class History:
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
         """Whether a compressed file must be looked at, because at the last look it was not there,
-        or was still being written, or was read without learning which file it contains.
+        or was still being written, or it was not yet known which file it contains.
         """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
@@ -203,8 +203,8 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files younger than the newest known file may be gone. If no look has found a file
-        at the path, the agent may still know a file of this path from an event.
+        """Whether files that are younger than the newest known file may be gone. If no look has
+        found a file at the path, the agent may still know a file of this path from an event.
         """
         before = look.before.get(base)
         if before is None:
@@ -220,8 +220,8 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether a generation younger than the newest known file is gone. Generations are numbered
-        from the newest on, so a missing number shows that a generation is gone.
+        """Whether a generation that is younger than the newest known file is gone. Generations are
+        numbered from the newest on, so a missing number shows that a generation is gone.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)
@@ -288,8 +288,8 @@ class History:
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
         """Declares the loss of a file that was left unread because it seems old, if its age is
-        uncertain. The age is uncertain if the file's time of change or the clock was set back while
-        nobody looked.
+        uncertain. The age is uncertain if the file's time of change or the clock was set back
+        between two looks.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
@@ -384,14 +384,14 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compressing keeps this time, so the compressed file then holds the known file.
+        Compressing keeps this time, so the compressed file then contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
-    """The names in a directory, grouped by the path that they were rotated from."""
+    """The names in a directory, grouped by the path from which they were rotated."""
     groups: dict[str, dict[str, Member]] = {}
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member

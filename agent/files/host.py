@@ -1,4 +1,4 @@
-"""What the agent asks of the operating system about log files.
+"""The interface through which the agent asks the operating system about log files.
 
 `Host` is a protocol because it has two implementations. One is the operating system. The other is a
 simulated file system that rotates, truncates and loses power at random; the model tests run the
@@ -19,9 +19,9 @@ from skidway.agent.values.found import FileKey, Found
 
 class Status(NamedTuple):
     """A file's state now. links: how many names the file has; 0 if it has lost its last name.
-    changed_ns: when its content last changed.
+    changed_ns: when the file's content last changed.
 
-    born_ns: when its inode was made; None if the file system does not report this time.
+    born_ns: when the file's inode was made; None if the file system does not report this time.
     """
 
     key: FileKey
@@ -33,8 +33,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What the patterns found. unreadable: (path, reason) for each path that could not be looked
-    into. dead: those of the unreadable paths that are broken links.
+    """What a scan of the patterns found. unreadable: (path, reason) for each path that could not be
+    looked into. dead: the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Host(Protocol):
         ...
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """Every regular file that a pattern leads to, once per path."""
+        """Finds every regular file to which a pattern leads, once per path."""
         ...
 
     def look(self, path: str) -> Found | None:
@@ -89,7 +89,7 @@ class Host(Protocol):
         ...
 
     def list(self, directory: str) -> list[tuple[str, int]]:
-        """(name, inode) of each entry of a directory. Raises OSError."""
+        """Returns (name, inode) of each entry of a directory. Raises OSError."""
         ...
 
     def changed(self, directory: str) -> int:

@@ -57,7 +57,7 @@ class KnownFiles:
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files noted since the last call."""
+        """The files that were noted since the last call."""
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
@@ -115,8 +115,8 @@ class KnownFiles:
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
         """The path where the file lies; None if it is gone. If the file is not held open, this
-        method reads the file's directory once more before it answers None. Raises OSError if the
-        answer cannot be known.
+        method reads the file's directory once more before it answers None. Raises OSError if nobody
+        can know whether the file is gone.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -137,7 +137,7 @@ class KnownFiles:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """The newest known files that were written at a path and no longer lie anywhere."""
+        """The newest known files that were written at a path and no longer exist."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
@@ -178,7 +178,7 @@ class KnownFiles:
     def where(self, key: FileKey, born_ns: int | None) -> str:
         """The path at which a known file now lies, in any directory; "" if unknown.
 
-        If a file was compressed, it is also found by its former key and birth.
+        A file that was compressed is also found by its former key and time of birth.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)
@@ -208,8 +208,8 @@ class KnownFiles:
         return tracked is not None and tracked.birth.path != shown(found.path)
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still lies
-        somewhere; None if there is no such file, or if its time of birth is unknown.
+        """The time of birth of the oldest known file that was written at a path and still exists;
+        None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
@@ -219,8 +219,9 @@ class KnownFiles:
         known file after a truncation.
 
         The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. Like that next file, a truncated file has other bytes than those that were read.
-        But a copy of the old bytes may lie beside a truncated file.
+        held open. A truncated file looks like that next file, because both have other bytes than
+        those that were read. But if a copy of the old bytes lies beside the path, the file was
+        truncated.
         """
         old = self.replaced.get(found.path)
         if old is None:

@@ -86,8 +86,8 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """Answers like `has_bytes_of`, but returns True if nobody can know, and False if there is no
-    file at `path`.
+    """Does the same as `has_bytes_of`, but returns True if nobody can know, and False if there is
+    no file at `path`.
     """
     try:
         return has_bytes_of(host, path, old)
@@ -98,8 +98,8 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The known file's new key, if the file is still there and only the device number of its file
-    system changed.
+    """The known file's new key, if the file is still there, and only the device number of its file
+    system has changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
     at each mount. So a restart of the machine may renumber every file. If no bytes of the file were

@@ -5,7 +5,7 @@ Between two looks, a link may have led to other files as well. For example, `lat
 `2026-11-19/app.log`, now leads to `2026-11-21/app.log`, and nobody looked on the 20th. The agent
 looks for such files in the neighbouring directories, under names that differ from both targets'
 names only in numbers, and under the names that rotation gives to files with such names. If the
-names of the two targets differ in more than numbers, nobody knows where to look, and the agent
+names of the two targets differ in more than numbers, the agent cannot know where to look, and
 declares that files may be unread.
 """
 
@@ -26,7 +26,7 @@ PLACES_MAX: Final = 5_000
 """
 
 ID_LENGTH_MIN: Final = 8
-"""If a directory's name is shorter than this, a file's name may contain it by chance."""
+"""If a directory's name is shorter than this, the name of a file may contain it by chance."""
 
 
 class Links:
@@ -43,8 +43,8 @@ class Links:
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Each link that leads into another directory now, and the paths of files to which it may
-        have led between the two looks; None if nobody knows such paths.
+        """Yields each link that leads into another directory now, with the paths of files to which
+        it may have led between the two looks, or with None if nobody knows such paths.
         """
         led = {}
         for path, found in lay.items():

@@ -27,7 +27,7 @@ Smaller differences mean nothing, because the two clocks are not read at the sam
 
 @dataclass(slots=True)
 class Findings:
-    """What a look found. generations: each with its source and the path that it was rotated from.
+    """What a look found. generations: each with its source and the path from which it was rotated.
     unreadable, passing: (topic, directory, reason) of directories about which this look could not
     decide. A later look can decide about the directories in `passing`.
     """
@@ -54,10 +54,10 @@ class Findings:
 
 @dataclass(slots=True)
 class Place:
-    """A directory as the last look found it. changed_ns: None if the directory must be listed
+    """One directory, as the last look found it. changed_ns: None if the directory must be listed
     again.
 
-    lay: what lay at the meant paths (those that a pattern matches).
+    lay: the files that lay at the meant paths (the paths that a pattern matches).
     anchors: for each meant path where nothing lay, its newest known file.
     seen: the names, inodes and times of birth that a rotation would change.
     restless: the later looks during which names came and went.
@@ -100,7 +100,7 @@ class Look:
         started.
     before_ms: the time of the last look at the other directories, if no look has listed this
         directory before.
-    before: what lay at each path at the last look, or the path's anchor (see `Place`).
+    before: the file that lay at each path at the last look, or the path's anchor (see `Place`).
     names_here: the names that the patterns found.
     others: unknown files, by directory.
     unresolved: paths whose known files may be in compressed files that could not be read yet.
@@ -145,8 +145,8 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path leads to another file than at the last look, and this other file existed
-        already at the last look.
+        """Whether the path leads to another file than at the last look, and this other file already
+        existed at that time.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):
@@ -191,7 +191,7 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The time (ms) since which nobody has looked."""
+        """The time (ms) since which the agent has not looked, with SLACK_MS to spare."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

@@ -1,11 +1,11 @@
-"""Known files whose file system is not mounted, for example because the agent started before the
-mount.
+"""Waits for known files whose file system is not mounted, for example because the agent started
+before the mount.
 
 Such files are not gone, but nobody can know which other files lie in their directories. So for the
 first hour their directories count as unreadable. After that hour, missing files count as gone, and
 the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
 these files, because the file system may come back with the same files, which must not be read
-again. The same rules hold for a file system that is unmounted while the agent runs.
+again. The agent also remembers its files if a file system is unmounted while the agent runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ have to check it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""How long finished files of a missing file system are remembered."""
+"""For this long, the agent remembers finished files of a missing file system."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
@@ -81,7 +81,7 @@ class Mounts:
         return sorted(files, key=lambda tracked: tracked.birth.serial)
 
     def missing(self) -> Iterator[tuple[str, str]]:
-        """(topic, directory) of each file that the agent waits for."""
+        """Yields (topic, directory) of each file for which the agent waits."""
         for directory, files in self._away.items():
             yield from {(tracked.birth.topic, directory) for tracked in files}
 

@@ -1,4 +1,6 @@
-"""New file ids and losses: the tracker hands them to the loop, which writes them to the state."""
+"""Collects new file ids and losses. The tracker hands them to the loop, which writes them to the
+state.
+"""
 
 from __future__ import annotations
 

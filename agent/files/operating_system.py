@@ -21,7 +21,7 @@ _MAGIC_BYTES: Final = 8
 
 
 class OpenFile:
-    """A descriptor. Every read names its position, so the descriptor's own offset does not
+    """An open file. Every read gives its position, so the offset of the file's descriptor does not
     matter.
     """
 
@@ -197,7 +197,7 @@ class OperatingSystem:
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
         """The time of birth. Asks the operating system again if the inode has changed since the
-        last answer. An inode also changes when a new file gets it.
+        last answer. The inode also counts as changed when a new file gets it.
         """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:

@@ -55,7 +55,9 @@ class Pattern:
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-        """Existing paths that match, sorted within each directory, and whether each is a link."""
+        """Yields the existing paths that match, sorted within each directory, and whether each path
+        is a link.
+        """
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
         closed: Unreadable = []
@@ -65,7 +67,7 @@ class Pattern:
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
 
     def _excludes_all(self, path: str) -> bool:
-        """Whether the pattern leaves out everything at and below a path."""
+        """Whether the pattern excludes a path and every path below it."""
         return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
 
 
@@ -148,7 +150,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The entries of a directory whose names match a part of a pattern, sorted."""
+    """The entries of a directory whose names match `part`, a part of a pattern. They are sorted."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

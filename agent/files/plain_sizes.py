@@ -18,7 +18,9 @@ _ASKED_MAX: Final = 1_000
 
 
 class Content(NamedTuple):
-    """Identifies a compressed file, which does not change once it is complete."""
+    """Identifies the content of a compressed file. A complete compressed file does not change any
+    more.
+    """
 
     device: int
     inode: int
@@ -43,7 +45,9 @@ class PlainSizes:
         self._thread: threading.Thread | None = None
 
     def known(self, content: Content) -> int | OSError | None:
-        """The size in bytes, or why it cannot be measured; None if nobody has looked yet."""
+        """The size in bytes, or the error why it cannot be measured; None if the file was not
+        measured yet.
+        """
         return self._found.get(content)
 
     def learn(self, content: Content, size: int | OSError) -> None:

@@ -28,12 +28,12 @@ from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 
 TURN_BYTES = 2 << 20
-"""The most bytes of all files that are promised in one turn. The last reading of the turn may
+"""The most bytes of all files together that one turn promises. The last reading of the turn may
 exceed this limit.
 """
 
 TURN_FILES = 1000
-"""The most files looked at in one turn."""
+"""The most files at which one turn looks."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
 """A longer line is cut after this many bytes, because the length in a record's origin has only 32
@@ -85,12 +85,12 @@ class FileReader:
 
     @property
     def has_ready(self) -> bool:
-        """Whether the next turn has something to look at."""
+        """Whether there are files at which the next turn must look."""
         return bool(self._ready)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no file is to be looked at, now or later."""
+        """Whether there are no files at which a turn must look, now or later."""
         return not (self._ready or self._active or self._due)
 
     @property
@@ -99,8 +99,8 @@ class FileReader:
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
-        """Wakes the files that were read lately, the files whose last line is to be read now, and
-        the files whose id is to be ended now.
+        """Wakes the files that were read lately, the files whose last line must be read now, and
+        the files whose id must be ended now.
         """
         for file, until in list(self._active.items()):
             self._wake_file(file)
@@ -329,7 +329,7 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the bytes of a first reading are those with which the file id was announced."""
+    """Whether the bytes of the first reading are the bytes with which the file id was announced."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

@@ -77,7 +77,9 @@ class Recognition:
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Handles a file that was found, at a meant path or beside one."""
+        """Handles a file that was found at a meant path (a path that a pattern matches) or beside
+        one.
+        """
         found = sighting.found
         self._mind_unopened(sighting)
         tracked = self._known.at(found.key)
@@ -191,8 +193,8 @@ class Recognition:
             self._see_open(tracked, sighting)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """The sighting of a new file, with the plain size if it is compressed. None if the file is
-        not new, or cannot be read yet.
+        """The sighting of a new file; if the file is compressed, with its plain size. None if the
+        file is not new, or cannot be read yet.
         """
         found = sighting.found
         if not is_decompressed(found.real_path):
@@ -309,8 +311,8 @@ class Recognition:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """Whether the found file has the bytes that were read. If the agent holds the file open, it
-        checks the bytes later, when it reads the file.
+        """Whether the found file has the bytes that were read. Returns True for a file that the
+        agent holds open, because the agent checks the bytes when it reads the file.
         """
         if self._handles.held(tracked.file) is not None:
             return True
@@ -381,7 +383,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a finished file has not changed since it was finished."""
+    """Whether a finished file is unchanged since it was finished."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns
@@ -400,5 +402,5 @@ def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
     if said is None or above != now_above:
         return False
     bases = {name, *(() if before is None else before.bases)}.intersection(said.bases)
-    # `run2.log` belongs to another run: it is no generation of `run.log`
+    # `run2.log` belongs to another run, so it is no generation of `run.log`
     return any(now_name[len(os.path.splitext(base)[0])] in "-_." for base in bases)

@@ -23,7 +23,7 @@ younger generation is gone. Generations may have been deleted unread in two case
 gone although generations lie there, or no anchor was known and this look finds new generations. In
 these cases nobody can know whether generations were deleted, so the agent declares a possible loss.
 
-A known file of the path may lie under a name that rotation is not known to give, or in another
+A known file of the path may have a name that no known rotation program gives, or may lie in another
 directory (strays). Then the agent also reads each file that was made since the last look and has a
 fitting name: a name that contains the name of the path, or differs from the known file's name only
 in digits. If the known file is the anchor, all other files made since the last look may also be
@@ -72,7 +72,7 @@ REPOINTED: Final = "the link leads elsewhere: what it led to in between may be u
 
 
 class Rotations:
-    """Owns what the last look found at each meant path."""
+    """Owns the results of the last look for each meant path."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
