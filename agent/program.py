@@ -1,9 +1,9 @@
-"""`skidway agent run` and `drain`: from settings to a running loop, and to an orderly end.
+"""`skidway agent run` and `drain`: makes a running loop from the settings, and ends it in order.
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of this. Of the other threads, the one of the library watchdog only hands over
-file events, and the one that serves the metrics only reads values.
+One thread does all of this. The thread of the library watchdog only hands over file events, and the
+thread that serves the metrics only reads values.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Status:
     """What /health reports. Each field is never changed, but only replaced by a new value, because
     another thread reads the fields.
 
-    pending: returns how many bytes of the files are not settled (for example acknowledged or
-    declared lost); None until the loop exists.
+    pending: a function that returns how many bytes of the files are not settled (for example
+    acknowledged or declared lost); None until the loop exists.
     """
 
     health: Health
@@ -156,7 +156,7 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
     """Two clients. The first asks brokers, and gives up soon if they do not answer. The second
-    sends.
+    sends the records.
     """
     with (
         Client(
@@ -242,7 +242,7 @@ def _pauses() -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """How far a leaving agent came.
+    """The result of an agent's attempt to leave for good.
 
     said: how many topics have a last word (a seal after which the audit waits for nothing more).
     unsaid: the topics without a last word. obstacles: why these topics have no last word.
@@ -346,8 +346,8 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The pending bytes. The thread that answers scrapes computes them, because a sum over many
-        files is too slow for a turn.
+        """The pending bytes. The thread that answers scrapes computes them, because adding up the
+        bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
 

@@ -94,11 +94,12 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """Takes over what lay at the meant paths before the agent started. since: by topic,
+        """Takes over the files that lay at the meant paths before the agent started. since: by
+        topic,
         the time (ms) that counts as the time of the last look.
 
-        rotated: (meant path, present directory, file) of known files that were rotated from a meant
-        path; the newest last.
+        rotated: (meant path, present directory, file) of each known file that was rotated from a
+        meant path. The newest file comes last.
         """
         self._since = dict(since)
         led = {}
@@ -129,11 +130,12 @@ class Rotations:
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
-        """Goes through what the patterns found (by path), directory by directory.
+        """Goes through the files that the patterns found (`lay`, by path), one directory after the
+        other.
 
-        hidden: paths at or below which nobody can look now. For these paths, the agent keeps what
-        the last look noted. If a file in a directory cannot be looked at, the agent keeps the
-        notes about the whole directory.
+        hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
+        the notes of the last look. If a single file in a directory cannot be looked at, the agent
+        keeps the notes about the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -189,8 +191,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each meant path that leads to another place now, or nowhere: the file that lay there
-        before, and the file's directory.
+        """For each meant path that leads to another real path now, or nowhere, the file to which it
+        led before, and the directory of that file.
         """
         for path, before in self._lay.items():
             found = lay.get(path)

@@ -1,7 +1,7 @@
 """Decides, from evidence and without I/O, whether the file at a path is a known file.
 
-An inode's number proves little: the kernel gives a deleted file's number to the next file.
-Evidence, the strongest first:
+An inode's number proves little, because the kernel gives a deleted file's number to the next file.
+These are the kinds of evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
@@ -71,8 +71,8 @@ def same_file(evidence: Evidence) -> Answer:
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
     """Whether a compressed file contains a file that is gone. Its plain bytes begin with `count`
     bytes of the file that is gone, but a few bytes prove little, because short logs may be alike.
-    is_same_time: both files have the same time of change; compressing programs copy this time.
-    is_only: no other file that is gone begins with the same `count` bytes.
+    is_same_time: whether both files have the same time of change, which compressing programs copy.
+    is_only: whether no other file that is gone begins with the same `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME

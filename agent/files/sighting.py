@@ -1,4 +1,4 @@
-"""A file that a look found, and why it matters."""
+"""A file that a look found, with its source and with the path from which it was rotated."""
 
 from __future__ import annotations
 

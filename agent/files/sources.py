@@ -19,8 +19,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class TailedSource:
-    """A source, the topic that its lines go to, and the recipe for the bytes that are read from now
-    on.
+    """A source, the topic to which its lines go, and the recipe for the bytes that are read from
+    now on.
     """
 
     topic: str
@@ -30,8 +30,8 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """The name of a generation (a rotated file) in a directory. base: the meant path (one that a
-    pattern matches) that the file was rotated from. plain: the file's name before it was
+    """The name of a generation (a rotated file) in a directory. base: the meant path (a path that a
+    pattern matches) from which the file was rotated. plain: the file's name before it was
     compressed; None if it is not compressed.
     """
 
@@ -45,10 +45,10 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the paths by which patterns know the directory. links: by name in the directory,
-    the path of the link that leads to the name. If the name may be a generation of other names,
-    `links` has the link's path also under each of these other names. numbered: for names with
-    numbers, the link's path by the name's `shape`, because the next log has another number
+    directories: the paths under which patterns reach the directory. links: by name in the
+    directory, the path of the link that leads to the name. If the name may be a generation of other
+    names, `links` has the link's path also under each of these other names. numbered: for names
+    with numbers, the link's path by the name's `shape`, because the next log has another number
     (kubelet's `0.log`, `1.log`).
     """
 
@@ -66,7 +66,7 @@ class Views:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
-        """Adds a name by which a pattern knows the directory."""
+        """Adds a path under which a pattern reaches the directory."""
         if directory not in self.directories:
             self.directories.append(directory)
 

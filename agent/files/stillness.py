@@ -18,8 +18,8 @@ less than this time before the look.
 """
 
 RESTLESS_S: Final = 30.0
-"""In some directories, generations are being renamed at every look. After this time, the listing of
-such a directory is accepted nevertheless.
+"""In some directories, generations are being renamed at every look. When this has gone on for this
+time (s), the listing of such a directory is accepted nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
@@ -30,8 +30,8 @@ Seen = frozenset[tuple[str, object]]
 class Restless:
     """What successive looks found in a directory in which names change.
 
-    since: when the first of these looks began (s). seen: what the last of these looks found (see
-    `Look.seen`). seen_ms: when a look first found exactly this.
+    since: when the first of these looks began (s). seen: the result of `Look.seen` at the last of
+    these looks. seen_ms: when a look first got exactly this result.
     """
 
     since: float

@@ -3,7 +3,7 @@ rotation program gives.
 
 If a known file now has such a name, the file's program has its own way of rotating. Then a new file
 counts as a generation if its name contains the name of the log, or differs from the known file's
-name only in digits. Nobody can say whether other new files are generations.
+name only in digits. For other new files, nobody can say whether they are generations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ files are never generations.
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:
-    """Whether the file at a path may be a generation of `base`, as far as its name shows."""
+    """Whether the file at a path may be a generation of `base`, as far as its path shows."""
     name = os.path.basename(path)
     if path == base or name.endswith(_UNFINISHED) or means(source, path):
         return False

@@ -118,7 +118,7 @@ class Tracker:
 
     @property
     def doubts(self) -> Counter[str]:
-        """By topic: how often a file turned out to differ from what was read of it."""
+        """For each topic, how often a file turned out to differ from what was read of it."""
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
@@ -134,8 +134,8 @@ class Tracker:
     ) -> None:
         """Takes over the files that the state kept.
 
-        promised: by file id, where its last intent ends. since: by topic, the time (ms) up to which
-        the agent has seen all files on the host.
+        promised: by file id, the position at which the file's last intent ends. since: by topic,
+        the time (ms) up to which the agent has seen all files on the host.
         """
         self._unopened.load(unopened)
         for tracked in files:
@@ -159,7 +159,7 @@ class Tracker:
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files noted since the last call."""
+        """The files that were noted since the last call."""
         return self._known.take_changed()
 
     def take_unopened(self) -> list[UnopenedFile] | None:
@@ -178,8 +178,8 @@ class Tracker:
         self._endings.end(tracked)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends a file id, because its file is no longer the file that was read; see
-        `Recognition.replace`.
+        """Ends a file id, because its file is no longer the file that was read (see
+        `Recognition.replace`).
         """
         self._recognition.replace(tracked, reason, now)
 
@@ -252,7 +252,7 @@ class Tracker:
             self._unreadable.add(topic, directory, UNMOUNTED)
 
     def _scan(self, now: float) -> tuple[dict[str, Found], set[FileKey]]:
-        """The files that the patterns lead to, by path, and their keys."""
+        """The files to which the patterns lead, by path, and the keys of these files."""
         keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         linked: dict[str, str] = {}
@@ -287,8 +287,8 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, to which no pattern leads. An empty generation is looked at again
-        later.
+        """Handles a generation, to which no pattern leads. If the generation is empty, later looks
+        check it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)

@@ -53,7 +53,7 @@ class Unopened:
             self._is_changed = True
 
     def was_cut(self, found: Found) -> bool:
-        """Whether a file has lost bytes since it was seen last. If so, notes its new size."""
+        """Whether a file has become shorter since the last look. If so, notes its new size."""
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:
             return False

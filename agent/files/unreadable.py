@@ -44,9 +44,7 @@ class Unreadable:
         self.passing.discard((topic, path))
 
     def wait(self, topic: str, path: str, reason: str) -> None:
-        """Lists a path about which a later look will know more. Nothing is wrong with such a
-        path.
-        """
+        """Lists a path about which a later look will know more. Such a path is not an error."""
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
@@ -58,8 +56,8 @@ class Unreadable:
             del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
-        """The unreadable paths at or below which there may be files. A link that leads nowhere
-        hides no file.
+        """The unreadable paths at or below which there may be files. Links that lead nowhere are
+        left out, because they hide no file.
         """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 

@@ -56,7 +56,7 @@ _EVENTS: list[type[FileSystemEvent]] = [
 
 
 class Inbox(FileSystemEventHandler):
-    """The paths that watchdog's thread puts in and the loop takes out."""
+    """A set of paths. The thread of watchdog puts paths into it, and the loop takes them out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class Inbox(FileSystemEventHandler):
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Takes an event, on watchdog's thread."""
+        """Takes an event. watchdog's thread calls this method."""
         names = [os.fsdecode(event.src_path)]
         if event.dest_path:
             names.insert(0, os.fsdecode(event.dest_path))
@@ -122,7 +122,7 @@ class Watch:
         self._failed: set[str] = set()
 
     def start(self) -> None:
-        """Starts watching. If a directory is not there yet, `mind` tries again to watch it."""
+        """Starts watching. If a directory does not exist yet, `mind` tries to watch it later."""
         self._observer.start()
         self._watch_all()
 

@@ -125,7 +125,7 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 def since(state: StateDatabase) -> dict[str, int]:
     """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
     counted. For a topic without a seal, the time at which the agent first started with the topic.
-    Files that changed after that time may be unknown.
+    Files that changed after that time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():
@@ -135,7 +135,7 @@ def since(state: StateDatabase) -> dict[str, int]:
 
 
 def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
-    """Open files whose announcement to the audit is not acknowledged and not in the outbox."""
+    """The open files whose announcement to the audit is neither acknowledged nor in the outbox."""
     waiting = mail.announced_files()
     return [
         tracked

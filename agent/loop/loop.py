@@ -1,4 +1,4 @@
-"""The turn of the agent. Bytes that are read become an intent (a durable promise to send their
+"""Makes the agent's turns. Bytes that are read become an intent (a durable promise to send their
 records). The agent sends these records. When brokers have acknowledged them, the checkpoint moves
 past the intent.
 
@@ -108,8 +108,8 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new destinations. The bytes that are read from now on get the new recipes, because
-        topics may have more partitions than before.
+        """Takes new destinations, because topics may have more partitions than before. The bytes
+        that are read from now on get the new recipes.
         """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
@@ -117,8 +117,8 @@ class Loop:
             self._presses.learn(destination.recipe)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Looks at paths to which something happened. everything: whether to look through all
-        patterns, because the changed paths are not known.
+        """Looks at paths about which events came. everything: whether to look through all patterns,
+        because the changed paths are not known.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -228,10 +228,11 @@ class Loop:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of all files together are not settled. Any thread may read this property.
+        """How many bytes of all files together are not settled yet. Any thread may read this
+        property.
 
-        Nothing is locked. So while the loop works on a file, the number may be wrong by one reading
-        of that file.
+        No lock protects the values. So while the loop works on a file, the number may be wrong by
+        one reading of that file.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 

@@ -40,8 +40,8 @@ from skidway.kafka.types import TopicPartition
 class Surroundings:
     """What an agent gets from outside: its host, its clock and its brokers.
 
-    sink: takes batches. logs: makes a new `Logs` at each call. ends: the ends of the partitions
-    that `beginning.without_floor` returned.
+    sink: takes batches. logs: makes a new `Logs` at each call. ends: the log end offsets of the
+    partitions that `beginning.without_floor` returned.
     """
 
     host: Host
@@ -55,8 +55,8 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: what the first transaction writes besides the first turn's
-    changes.
+    """All parts of a loop. first: the changes that the first transaction writes besides the first
+    turn's changes.
     """
 
     mail: Mail

@@ -8,8 +8,9 @@ remember nothing between calls.
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator, because the agent reads such a line when the file has not
 changed for `idle.flush.ms`. Then the record ends where the range ends. A record without a
-terminator needs no mark: it is recognised because the record is as long as its value. Each range is
-framed without knowledge of other ranges, so it is framed the same way whenever it is read again.
+terminator needs no mark, because it is recognised by its length: it is as long as its value. Each
+range is framed without knowledge of other ranges, so it is framed the same way whenever it is read
+again.
 
 Positions here count from the start of the buffer. If a change to this module makes other records of
 the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
@@ -56,7 +57,7 @@ class Frames:
 
 
 def frame(data: bytes, range_ends: Int64s) -> Frames:
-    """The records of one or more ranges that lie one after the other in `data`.
+    """The records of one or several ranges, which lie one after the other in `data`.
 
     range_ends: where each range ends, in rising order; the last element is len(data). No record
     crosses the end of a range.
@@ -77,5 +78,5 @@ def frame(data: bytes, range_ends: Int64s) -> Frames:
 
 
 def whole_records_end(data: bytes) -> int:
-    """Where the last terminated line in `data` ends; 0 if no line is terminated."""
+    """The position at which the last terminated line in `data` ends; 0 if no line is terminated."""
     return data.rfind(b"\n") + 1

@@ -138,7 +138,7 @@ def _objects(
 
 def _is_shallow(text: str) -> bool:
     """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse to this depth,
-    however deep its caller is in the stack.
+    however deep the stack of its caller is.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
@@ -164,7 +164,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _joined(values: list[Any]) -> str | None:
-    """The members that make up a time, joined to one text; None if a member is missing or null."""
+    """The members that form a time, joined to one text; None if a member is missing or null."""
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)

@@ -1,6 +1,4 @@
-"""Cuts the bytes of the records out of the buffer that was read. Makes an Arrow column of these
-bytes.
-"""
+"""Makes an Arrow column of the records, whose bytes are cut out of the buffer that was read."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from skidway.agent.parsing.framing import Frames, Int64s
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
-    """The value of every record: its bytes without the terminator."""
+    """The value of every record, that is, its bytes without the terminator."""
     if len(frames) == 0:
         return pa.array([], pa.binary())
     terminators = frames.end - frames.content_end

@@ -29,7 +29,9 @@ DETAIL_CHARACTERS_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that does not fit: its row among the given lines, one of REASONS, and a sentence."""
+    """A line that does not fit. row: its index among the given lines. reason: one of REASONS.
+    detail: a sentence.
+    """
 
     row: int
     reason: str

@@ -44,8 +44,8 @@ class ReplacingParser:
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
-    """The schema without the mark: the fields that a parser fills. Raises ConfigurationRefused if
-    the schema has no field for the mark.
+    """The schema without the mark, that is, with the fields that the other parser fills. Raises
+    ConfigurationRefused if the schema has no field for the mark.
     """
     at = schema.get_field_index(MARK)
     if at < 0 or not types.is_boolean(schema.field(at).type):

@@ -8,10 +8,10 @@ adjacent numbers (%y%m%d) need their leading zeros, while Python would guess whi
 zero. A format can also be one of three names: `rfc3339` (fraction and zone may be missing), `epoch`
 (seconds, with or without a fraction) and `epoch_ms`.
 
-If a format has no year, the year is the latest one in which the time is at most a day after
-`now_ms`, the moment at which the line was read. So a line that is parsed again with the same
-`now_ms` gives the same time. Without %z, times are local to the configured zone. If a change of the
-clocks makes a local time happen twice, the first of the two moments is taken.
+If a format has no year, the latest year is taken in which the time is at most a day after `now_ms`,
+the moment at which the line was read. So a line that is parsed again with the same `now_ms` gives
+the same time. Without %z, times are local times of the configured zone. If a local time happens
+twice because clocks were changed, the first of the two moments is taken.
 
 The column becomes a matrix of characters with one row per value. Every directive is read in all
 rows at once. As long as the next directive begins at the same place in all rows, this place is kept
@@ -316,7 +316,7 @@ def _half_day(scan: _Scan) -> None:
 
 
 def _utc_offset(scan: _Scan) -> None:
-    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS. A minus sign may stand in place of the plus sign."""
+    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS. There may be a minus sign in place of the plus sign."""
     sign = scan.char(0)
     zulu = sign == ord("Z")
     signed = (sign == ord("+")) | (sign == ord("-"))

@@ -25,7 +25,8 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
-"""Prefix of the keys of the table `meta` that say when the agent first started with a topic."""
+"""The prefix of those keys of the table `meta` that say when the agent first started with a topic.
+"""
 
 LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
@@ -58,9 +59,9 @@ checksum = excluded.checksum
 
 
 class LastWord(NamedTuple):
-    """The seal that is a topic's last word: after it, the audit waits for no more of the agent's
-    lines. wall_ms: the wall time up to which the seal vouches for the files. at: the number of the
-    agent's last delta when it noted this time.
+    """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
+    the agent. wall_ms: the wall time up to which the seal vouches for the files. at: the number of
+    the agent's last delta at the moment when it noted this time.
     """
 
     epoch: int
@@ -70,7 +71,7 @@ class LastWord(NamedTuple):
 
 # The class has 27 methods, at least one for each kind of row.
 class Changes:
-    """Gathers statements in the order of the calls. No method here writes to the database."""
+    """Gathers statements in the order of the calls. The methods do not write to the database."""
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, list[Row]]] = []
@@ -101,7 +102,7 @@ class Changes:
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
-        """Deletes the offsets and floors of a topic that was made again."""
+        """Deletes the offsets and floors of a topic that was deleted and made again."""
         self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
         self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
@@ -122,7 +123,7 @@ class Changes:
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
-        """Deletes file ids from which nothing can come any more."""
+        """Deletes file ids from which no more records or losses can come."""
         self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
 
     def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
@@ -166,17 +167,17 @@ class Changes:
 
     def forget_touched(self) -> None:
         """Deletes all numbers that `put_touched` set. The bucket size or the epoch is new, so no
-        delta names any of the new buckets yet.
+        delta has counts of the new buckets yet.
         """
         self._do("DELETE FROM touched", ())
 
     def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
-        """Sets, for each bucket, the number of the last delta that names the bucket."""
+        """Sets, for each bucket, the number of the last delta with counts of the bucket."""
         rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 
     def put_loss(self, loss: Loss, declared_ms: int) -> None:
-        """Adds a range that was declared lost or uncertain; it goes into the next delta."""
+        """Adds a range that was declared lost or uncertain. The next delta will contain it."""
         row = (
             *source_row(loss.source),
             loss.file,
@@ -279,7 +280,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def marks_blob(marks: tuple[Mark, ...]) -> bytes:
-    """Marks as bytes: position i64, crc u32, little-endian."""
+    """Encodes marks. Each mark is its position (i64) and its CRC (u32), little-endian."""
     return b"".join(_MARK.pack(*mark) for mark in marks)
 
 

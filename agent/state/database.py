@@ -1,5 +1,5 @@
-"""The database. It is opened or refused, read when the agent starts, and changed by one transaction
-in each turn.
+"""Opens or refuses the agent's database. The agent reads it when it starts, and changes it with one
+transaction in each turn.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """What the state remembers about a topic."""
+    """What the state keeps about a topic."""
 
     topic_id: str
     sealed_until: int | None
@@ -104,7 +104,9 @@ class StateDatabase:
         self._connection.close()
 
     def commit(self, changes: Changes) -> None:
-        """Writes all changes or none, durably. Raises StateFull if the disk has no room."""
+        """Writes either all changes or none, and makes them durable. Raises StateFull if the disk
+        has no room.
+        """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for statement, rows in changes.statements:
@@ -123,7 +125,7 @@ class StateDatabase:
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def unopened(self) -> list[UnopenedFile]:
-        """Files that were found and could not be opened yet."""
+        """The files that were found but could not be opened yet."""
         return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
 
     def intents(self) -> list[Intent]:
@@ -164,7 +166,7 @@ class StateDatabase:
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
 
     def since(self) -> dict[str, int]:
-        """When the agent first started with each topic (ms)."""
+        """The time (ms) at which the agent first started with each topic."""
         rows = self._rows("SELECT key, value FROM meta")
         return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
 
@@ -203,8 +205,8 @@ class StateDatabase:
         return found
 
     def losses(self, *, undeclared: bool = False) -> list[Loss]:
-        """The ranges that were declared lost or uncertain. undeclared: only those that are in no
-        delta yet.
+        """The ranges that were declared lost or uncertain. undeclared: whether to return only the
+        ranges that are in no delta yet.
         """
         statement = "SELECT * FROM losses"
         if undeclared:

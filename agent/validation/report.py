@@ -1,4 +1,4 @@
-"""What `skidway agent validate` prints about the lines that it tried."""
+"""Makes the output of `skidway agent validate` about the lines that it tried."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ BUCKET_MS: Final = 60_000
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """A line that does not fit. line: the line's number in the file, from 1; None if it is one of
-    the last lines. first: the byte where the line begins. text: the line's beginning.
+    the last lines. first: the position at which the line begins. text: the line's first characters.
     """
 
     path: str
@@ -81,7 +81,7 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Adds to `trial` also the files that cannot be read.
+    Also adds the files that cannot be read to `trial`.
     """
     for each in files[:FILES_MAX]:
         try:

@@ -21,7 +21,7 @@ class FileKey(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file that a path leads to.
+    """A file to which a path leads.
 
     real_path: the path with all links followed; it differs from `path` if `path` leads through a
     link. changed_ns, born_ns: as in the `Status` of files/host. size: for a compressed file, the

@@ -8,9 +8,9 @@ the file:
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of everything before it), denser towards the end
 
-The fingerprint and the guard are checked before anything is read. If one of them does not match,
-the file is not the file that was read. It gets a new id, and the marks show from which position on
-its bytes are new.
+The fingerprint and the guard are checked before more of the file is read. If one of them does not
+match, the file is not the file that was read. It gets a new id, and the marks show from which
+position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ on.
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63, because it is stored as a signed number everywhere."""
+    """A random id, above 0 and below 2^63, because all stores keep it as a signed number."""
     return secrets.randbits(ID_BITS) or 1
 
 
@@ -106,8 +106,8 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """Why the file cannot be the file that was read up to `position`; None if it can be that
-    file.
+    """The reason why the file cannot be the file that was read up to `position`; None if it can be
+    that file.
     """
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
@@ -123,8 +123,8 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """Why the first bytes cannot be the bytes that were read; None if they can be. Checks the
-    highest mark that lies within PROOF_BYTES.
+    """The reason why the first bytes cannot be the bytes that were read; None if they can be these
+    bytes. Checks the highest mark that lies within PROOF_BYTES.
     """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
@@ -165,8 +165,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks, with `mark` added at the end. Marks are dropped so that the gaps between the
-    remaining marks double towards the start of the file.
+    """The marks, with `mark` added at the end. Marks are dropped in such a way that the gaps
+    between the remaining marks double towards the start of the file.
 
     If there are more than MARKS_MAX marks, one of them is dropped. For each mark, the distance
     between its two neighbours is divided by the mark's own distance from the end. The mark with the

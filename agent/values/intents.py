@@ -2,10 +2,10 @@
 settings and schemas that decide which records the bytes become).
 
 An intent is durable before any of its bytes is first sent. It ends at the end of a whole record, so
-it can be cut into records without the bytes of other intents. After a crash the intents that the
-checkpoint has not passed are sent again by their recipes, if the bytes still have their CRC and the
-program still makes the same records of them. The agent reads on at the end of the file's last
-intent.
+it can be cut into records without the bytes of other intents. After a crash, the agent sends the
+intents that the checkpoint has not passed again by their recipes. It does so only if the bytes
+still have their CRC and the program still makes the same records of them. The agent reads on at the
+end of the file's last intent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Final
 import google_crc32c
 
 GIVEN_UP: Final = b"given up"
-"""The recipe of an intent that an operator gave up (`skidway agent state give-up`)."""
+"""Stands in place of the recipe if an operator gave up the intent (`skidway agent state give-up`).
+"""
 
 
 @dataclass(frozen=True, slots=True)

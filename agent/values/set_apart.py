@@ -27,8 +27,8 @@ class SetApart:
 
 
 class Unseen(NamedTuple):
-    """Files that lay one after the other at the same path, and that the agent did not read, or may
-    not have read.
+    """Files that lay one after the other at the same path. The agent did not read them, or may not
+    have read them.
 
     oldest_ms: a time that is not later than the time of the files' first line. None if this line
     cannot be older than the last seal.

@@ -40,8 +40,8 @@ class Birth:
     compressed.
 
     path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
-    the file id began. serial: rises with every file id of this state. born_ns: when the file's
-    inode was made, None if unknown.
+    the file id began. serial: a number that rises with every file id of this state. born_ns: when
+    the file's inode was made; None if unknown.
     """
 
     file: int
@@ -209,9 +209,9 @@ class TrackedFile:
 
     @property
     def is_unproven(self) -> bool:
-        """Whether bytes before the read position were settled without proof that they are the bytes
-        that were read. The brokers may have records of these bytes, and the file on the host may
-        still contain them.
+        """Whether bytes before the read position were settled without a proof that they are the
+        bytes that were read. The brokers may have records of these bytes, and the file on the host
+        may still contain them.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 
@@ -238,8 +238,8 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes that can no longer be proven to be those that were
-        read.
+        """Moves the read position over bytes for which there is no proof any more that they are the
+        bytes that were read.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)
