@@ -1,4 +1,5 @@
-"""Opens SQLite databases for this package: one file, one writer, durable at every commit.
+"""Opens SQLite databases for this package. Each database has one file and one writer, and is
+durable at every commit.
 
 The databases use WAL with synchronous=FULL, so a committed transaction survives a power cut, and
 readers never wait for the writer. A database that is damaged or of another version is refused, and
@@ -40,8 +41,8 @@ def open_database(
 
     upgrades: for each older version, the statements that turn a database of that older version into
     one of the next version. additions: statements that add tables or indexes which a database of
-    this version may lack. Raises StateRefused if the file is no database of this kind, is damaged
-    or has another version. Raises DatabaseFailed if there is no room.
+    this version may lack. Raises StateRefused if the file is not a database of this kind, is
+    damaged, or has another version. Raises DatabaseFailed if there is no room.
     """
     try:
         connection = sqlite3.connect(

@@ -25,7 +25,8 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
-"""The prefix of those keys of the table `meta` that say when the agent first started with a topic.
+"""The prefix of the keys of the table `meta` under which the time of the agent's first start with
+each topic is kept.
 """
 
 LEFT: Final = "last_words"

@@ -16,8 +16,7 @@ from typing import Final
 import google_crc32c
 
 GIVEN_UP: Final = b"given up"
-"""Stands in place of the recipe if an operator gave up the intent (`skidway agent state give-up`).
-"""
+"""The recipe's name in an intent that an operator gave up (`skidway agent state give-up`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 class _Expected:
     """The present policy (what the audit expects), with the present roster (the hosts that must
-    report). The main thread owns this object; other threads only read its immutable value
+    report). The main thread owns this object. Other threads only read its immutable value
     `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
@@ -148,7 +148,8 @@ class _Expected:
         self.policy = settings.policy(() if self._file is None else self._file.entries)
 
     def look(self) -> None:
-        """Uses the roster's file from now on if it has changed. A bad file changes nothing."""
+        """Reads the roster's file again if it has changed, and then uses the new roster. A bad file
+        changes nothing."""
         if self._file is not None and self._file.look():
             self.policy = self._settings.policy(self._file.entries)
 

@@ -8,9 +8,9 @@ hour as complete.
                                                          is not complete here: ask /complete.json
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
-With `output=<name>`, the answer of /complete.json also gives the number of the newest message of
-that output that the collector has. A program must compare this number with the number of the last
-message that it published. Only if they are equal does the answer take all rows of the program into
+With `output=<name>`, the answer of /complete.json also names the newest message of that output that
+the collector has. A program must compare this message with the last message that it published
+itself. Only if the collector has that message does the answer take all rows of the program into
 account.
 """
 
@@ -38,7 +38,7 @@ from skidway.clock import Clock
 from skidway.errors import UsageError
 
 HOURS_MAX = 1_000
-"""/hours.json answers for at most this many hours."""
+"""An answer of /hours.json has at most this many hours."""
 
 
 class Hours:

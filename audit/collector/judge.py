@@ -1,10 +1,10 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
 Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks, and
-some of the other blocks in turn. So every block is judged again from time to time, and its new
-verdicts take changes into account (for example a late line, a seal, a decision, or the time on our
-clock). The standing is the result for all blocks together. Until every block has been judged once,
-the standing says how many blocks have not been judged.
+some of the other blocks, which take turns. So every block is judged again from time to time, and
+its new verdicts take changes into account (for example a late line, a seal, a decision, or the time
+on our clock). The standing is the result for all blocks together. Until every block has been judged
+once, the standing says how many blocks have not been judged.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NEWEST_BLOCKS = 2
 
 NEVER_S, AGAIN_S = 5.0, 0.25
 """After the newest blocks, a step judges older blocks that were never judged, and ends once it has
-taken NEVER_S seconds. If no such block is left before NEVER_S seconds have passed, the step judges
-older blocks again, and ends once it has taken AGAIN_S seconds."""
+taken NEVER_S seconds. If no such block is left, the step judges older blocks again, and ends once
+it has taken AGAIN_S seconds."""
 
 
 class Judge:

@@ -39,8 +39,8 @@ class RosterFile:
         self._look_at = clock.monotonic() + LOOK_EVERY_S
 
     def look(self) -> bool:
-        """Reads the file if it has changed. Returns whether the entries have changed. Asks the file
-        system at most once in LOOK_EVERY_S."""
+        """Reads the file if it has changed. Returns whether the entries have changed. Looks at the
+        file at most once in LOOK_EVERY_S."""
         if self._clock.monotonic() < self._look_at:
             return False
         self._look_at = self._clock.monotonic() + LOOK_EVERY_S

@@ -1,4 +1,4 @@
-"""The dashboard, which shows verdicts as pages and as JSON. It reads the ledger and never writes.
+"""The dashboard shows verdicts as pages and as JSON. It reads the ledger, and never writes to it.
 
     /                 the standing: a sentence on all buckets, and a grid of topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
@@ -6,8 +6,8 @@
     /index.json, /buckets.json, /agents.json    the same for programs
     /complete.json, /hours.json                 for programs that wait for whole hours, see `hours`
 
-Pages are rendered here, work without JavaScript, and load nothing but /style.css; the content
-security policy allows nothing else. Text from outside is escaped by the templates.
+This module renders the pages. They work without JavaScript and load only /style.css, and the
+content security policy allows nothing else. Text from outside is escaped by the templates.
 """
 
 from __future__ import annotations
@@ -395,8 +395,7 @@ def _word(verdict: BucketVerdict) -> str:
 
 
 def _moment(time_ms: int) -> str:
-    """A time as people read it, without its zone, because the page says once that all times are
-    UTC."""
+    """A time for people, without its zone, because the page says once that all times are UTC."""
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 

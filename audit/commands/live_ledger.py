@@ -15,9 +15,9 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """With a store, the ledger is the collector's, and the collector updates it. With a cluster,
-    the ledger is in memory, and `catch_up` reads the new messages of the audit topics. Only one
-    thread uses this object."""
+    """If there is a store, the ledger is the collector's, and the collector updates it. Otherwise
+    the ledger is in memory, and `catch_up` reads the new messages of the cluster's audit topics.
+    Only one thread uses this object."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock

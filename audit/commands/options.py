@@ -1,5 +1,5 @@
-"""The common options of the commands that query the audit: where to read evidence, and what to
-expect.
+"""The common options of the commands that query the audit. They say where to read evidence, and
+what to expect of the hosts.
 
 Evidence comes from the collector's store if there is one. Otherwise it comes from the audit topics
 of a cluster, which are read into a ledger in memory.
@@ -107,8 +107,8 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """The collector's ledger if there is a store; otherwise a ledger in memory, read from the audit
-    topics."""
+    """The collector's ledger if there is a store. Otherwise a ledger in memory, which is read from
+    the audit topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)

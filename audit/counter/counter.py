@@ -94,8 +94,8 @@ class Counter:
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
-        """Looks for new topics if that is due, counts the records that have arrived, and commits if
-        that is due."""
+        """Looks for new topics if it is time for this, counts the records that have arrived, and
+        commits if it is time for that."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
@@ -154,7 +154,7 @@ class Counter:
 
     @property
     def lag(self) -> int:
-        """Number of records between positions and high watermarks."""
+        """The number of records between the counter's positions and the high watermarks."""
         return sum(
             max(0, x.watermark - x.following.position.next_offset)
             for x in self._partitions.values()
@@ -227,7 +227,7 @@ class Counter:
                 self._count_batch(part.tp, counted, batch)
             except CorruptBatch as error:
                 self._stop(part.tp, counted, f"a batch is damaged: {error}")
-            except (Unreachable, KafkaError) as error:  # the reason of a gap could not be looked up
+            except (Unreachable, KafkaError) as error:  # the mirror's reason could not be read
                 self._fetcher.remove(part.tp)
                 self._failed(error)
                 return

@@ -55,7 +55,7 @@ def run_counter(
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
-    """The settings, completed with the name of the cluster. If no name is set, the brokers give the
+    """The settings, with the name of the cluster added. If no name is set, the brokers give the
     name. Raises ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     return replace(settings, cluster_name=name)

@@ -1,4 +1,4 @@
-"""A counter's durable state. It is one SQLite database, and each transaction changes it as a whole.
+"""A counter's durable state, in one SQLite database.
 
     partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end byte seen
@@ -67,8 +67,8 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position up to which a partition was counted. below: the last counted batch; None if no
-    batch was counted yet."""
+    """The position up to which a partition was counted. below: the last counted batch, which lies
+    before the position; None if no batch was counted yet."""
 
     next_offset: int = 0
     below: BatchId | None = None
@@ -83,7 +83,7 @@ class Progress:
 
 
 class CounterState:
-    """The state of one counter. Used by one thread."""
+    """The state of one counter. Only one thread uses this object."""
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
@@ -201,7 +201,7 @@ class CounterState:
 
     @property
     def outbox_size(self) -> int:
-        """Number of messages that wait to be published."""
+        """The number of messages that wait to be published."""
         return int(self._connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
 
     def _meta(self) -> tuple[int, int]:

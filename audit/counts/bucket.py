@@ -1,4 +1,4 @@
-"""Buckets of event time: the windows in which counts are compared.
+"""Buckets of event time are the windows in which counts are compared.
 
 A bucket is named by its start, in ms since 1970, and contains the event times in [start, start +
 size). Starts are multiples of the size, even before 1970, so all tiers with the same size have the

@@ -2,8 +2,8 @@
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
 counts for the agent in its origin. A record without an origin ("audited from the broker on") counts
-for agent 0. Such a record is identified by its partition and offset, which mirrors keep: file =
-partition, first = offset, length 0.
+for agent 0. Such a record is identified by its partition and offset, which mirrors keep. Its origin
+is then file = partition, first = offset, length = 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_AGENT = 0
 """The agent id under which records without an origin are counted."""
 
 BucketKey = tuple[Source, int, int]
-"""Source topic, agent id, start of the bucket in ms."""
+"""A source topic, an agent id, and the start of a bucket in ms."""
 
 _POSITION_MAX = np.int64((1 << 63) - 1)
 _RUNS_MAX = 256
@@ -69,9 +69,9 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins by which records are counted and marked: a record's own origin if it is sound
-    (has only possible numbers), otherwise its partition and offset under agent 0. Each returned
-    array has one entry for each offset."""
+    """The origins under which records are counted and marked. For a record with a sound origin
+    (with only possible numbers) this is its own origin, and otherwise its partition and offset
+    under agent 0. Each returned array has one entry for each offset."""
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -105,14 +105,14 @@ class Counts:
         repeat: Bools | None = None,
         rejected: Bools | None = None,
     ) -> None:
-        """Counts the records for which `keep` or `straddle` is true; if neither is given, counts
+        """Counts the records for which `keep` or `straddle` is true. If neither is given, counts
         all records. The records for which `repeat` is true are counted separately, as repeats.
-        `marks.walk` makes these three columns; a straddle is a record that lies on both sides of
+        `marks.walk` makes these three columns. A straddle is a record that lies on both sides of
         its file's mark.
 
-        rejected: the counted records that the loader rejects. If `rejected` is given, straddles
-        always count as rejects. If `rejected` is not given (agent, broker, mirror), straddles count
-        as ordinary records. timestamps: event times in ms.
+        rejected: a column that is true for the counted records that the loader rejects. If
+        `rejected` is given, straddles always count as rejects. If `rejected` is not given (agent,
+        broker, mirror), straddles count as ordinary records. timestamps: event times in ms.
         """
         counted = _either(keep, straddle, len(timestamps))
         sums = self._columns(timestamps, origins, counted, rejected, straddle)
@@ -211,7 +211,7 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """A mask of the records that are counted; None if all records are counted."""
+    """A mask that is true for the records that are counted; None if all records are counted."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

@@ -21,13 +21,13 @@ LIMIT_BYTES = 900_000
 """The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
 (1 MiB), so that the record batch with the message also fits."""
 
-_LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
+_LONG_BYTES = 10  # the most bytes of a long in Avro; strings and bytes add their length
 _HEAD_BYTES = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """deltas: in order of their numbers; empty if there was nothing to report.
+    """deltas: the deltas in the order of their numbers; empty if there was nothing to report.
 
     touched: the buckets that these deltas touch, each with the number that its next delta needs as
     `previous`. last: the last number that was used.

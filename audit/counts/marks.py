@@ -13,10 +13,10 @@ running maximum per file. Slices (offset ranges) of one partition can be walked 
 if there were no marks before it. The result of a slice is wrong only if one of the slice's files
 begins at a lower position than the mark that the earlier slices leave for that file. The marks
 after a slice depend only on each file's mark before the slice and its highest end in the slice.
-`join` says which slices have to be walked again, and with which marks.
+The function `join` says which slices have to be walked again, and with which marks.
 
-Origins here come from counts.identify: positions >= 0, lengths >= 1 (0 under agent 0), end below
-2^63.
+The origins come from counts.identify, so positions are >= 0, lengths are >= 1 (or 0 under agent 0),
+and ends are below 2^63.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class SliceEnds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """again: the slices that must be walked again. The keys are the indexes of these slices; each
-    value is the marks with which the new walk begins.
+    """again: the slices that must be walked again. The keys are the indexes of these slices. Each
+    value is the marks with which the new walk of the slice begins.
 
     marks: the partition's marks after all slices.
     """
@@ -123,7 +123,8 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """A stable order that brings each file's records together, and the index at which each file
-    begins in that order. Agents write runs of records, so only runs are sorted."""
+    begins in that order. Agents write the records of a file in runs, so only these runs are
+    sorted."""
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
     runs = np.concatenate(([0], changed))
     if len(runs) == 1:
@@ -138,8 +139,8 @@ def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDA
 
 
 def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) -> Int64s:
-    """The mark before each record: the running maximum of the file's initial mark and the ends of
-    the file's earlier records."""
+    """The mark before each record, which is the running maximum of the file's initial mark and the
+    ends of the file's earlier records."""
     sizes = np.diff(begins, append=len(end))
     before = np.empty_like(end)
     before[1:] = end[:-1]

@@ -15,14 +15,14 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""If a record arrives within this many seconds after we were at the end of its partition, the
-record was appended after that moment."""
+"""If a record arrives within this many seconds after we were at the end of its partition, it counts
+as appended after that moment."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
 
 class Collection:
-    """Reads on from the ledger's positions. Used by one thread."""
+    """Reads on from the ledger's positions. Only one thread uses this object."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -103,8 +103,8 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which to read on. If the id of the topic that was read or the id of the present
-    topic is unknown, both count as the same topic."""
+    """The offset from which to read on. If the id of the topic that was read or the id of the
+    present topic is unknown, both count as the same topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

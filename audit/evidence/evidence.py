@@ -1,7 +1,7 @@
 """Evidence is the content of all audit messages together. It does not depend on the order in which
 the messages arrived, nor on how often they arrived.
 
-The judgement looks at an `Evidence`, which the ledger makes from its tables for a window of
+The judgement works on an `Evidence`, which the ledger makes from its tables for a window of
 buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
 order and repetition do not matter. The only order that is kept is the order in which the senders
 were first heard. That order is used only to raise a doubt (see counting_places).
@@ -78,7 +78,7 @@ class SealNote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Which numbered messages of a sender have arrived.
+    """Says which numbered messages of a sender have arrived.
 
     first, last: the least and the greatest known number. A number that a heartbeat names is known,
     so it can be `last`. missing: the least number between `first` and `last` whose message did not
@@ -147,17 +147,16 @@ FOREVER: Window = (-(1 << 62), 1 << 62)
 """A window that contains every bucket."""
 
 BucketId = tuple[int, int]
-"""Start and size of a bucket in ms. The counts of tiers with buckets of different sizes are never
-equal."""
+"""The start and the size of a bucket in ms. The counts of tiers with buckets of different sizes are
+never equal."""
 
 
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic.
 
-    agents: every agent that announced files, sealed, or has counts or losses.
-    rereadings: by agent; an agent has an entry only if it may have read bytes that another
-        agent had read before.
+    agents: every agent that announced files of the topic, sealed it, or has counts or losses in it.
+    rereadings: an entry for each agent that may have read bytes that another agent had read before.
     acceptances: the acceptances that nobody took back.
     recounts: for each output, the result of its newest recount.
     paths: the paths of the files that have losses, by agent and file id.
@@ -185,14 +184,14 @@ class Evidence:
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
         sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
-    bounds: by agent, the widest bounds on event times that the agent ever announced.
+    bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
     heard, readings, offsets: values that do not depend on the senders' clocks alone (see the module
         hearing). The offsets are by agent.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: by agent and epoch (without an agent's first epoch), the time at which the epoch's
-        first seal arrived, see Hearings.seal.
+        first seal arrived (see Hearings.seal).
     taken_ms: the time by our clock at which the last record was taken; 0 if no record was taken.
     retirements: the retirements that nobody took back.
     asked: the names of the topics to judge; None for all. Other topics are included only
@@ -271,7 +270,7 @@ def sums_of(count: Count) -> Sums:
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
-    """Yields each pair of a source topic and an agent in a message: the message proves that this
+    """Yields each pair of a source topic and an agent in a message: The message proves that this
     agent exists. NO_AGENT is left out."""
     if isinstance(message, Delta):
         parts: list[Count | Loss] = [*message.counts, *message.losses]
@@ -302,7 +301,7 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """The note of a declared loss. If another sender than the agent declared the loss, the loss
+    """The note of a declared loss. If a sender other than the agent declared the loss, the loss
     counts as older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)

@@ -28,13 +28,13 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
-"""The length of a window. A sender sends two heartbeats in this time, so every living sender has a
-reading in each window."""
+"""The length of a window. A sender sends two heartbeats in this time, so every sender that runs has
+a reading in each window."""
 
 _LAG_MAX_MS = 1 << 61
 
 SenderName = tuple[Tier, str]
-"""Tier and producer, without the epoch."""
+"""The tier and the producer name of a sender, without the epoch."""
 
 
 class Heard(NamedTuple):
@@ -94,10 +94,10 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A sender's clock compared with ours. window: the number of the last window of our time in
-    which any lag was used. least_ms: the least lag in that window. earlier_ms: the least lag in the
-    window before `window`. earliest_ms: the least lag in the window before that one. The last two
-    are None if no lag of their windows is used."""
+    """The difference of a sender's clock from ours. window: the number of the last window of our
+    time in which any lag was used. least_ms: the least lag in that window. earlier_ms: the least
+    lag in the window before `window`. earliest_ms: the least lag in the window before that one.
+    `earlier_ms` and `earliest_ms` are None if no lag of their windows is used."""
 
     window: int
     least_ms: int
@@ -106,9 +106,9 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """Collects what messages show about their senders: one entry per sender, and in `offsets` one
-    entry per agent and log. spoken: one entry per message of an agent, in the order in which the
-    messages were taken."""
+    """Collects what messages show about their senders. It has one entry for each sender, and in
+    `offsets` one entry for each agent and log. spoken: one entry for each message of an agent, in
+    the order in which the messages were taken."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}

@@ -36,11 +36,12 @@ from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
 
 DATABASE = "audit.db"
-"""Name of the file in the collector's store."""
+"""The name of the ledger's file in the collector's store."""
 
 
 class Position(NamedTuple):
-    """How far a partition was read. topic_id: the id of the topic that was read; "" if unknown."""
+    """The position up to which a partition was read. topic_id: the id of the topic that was read;
+    "" if unknown."""
 
     next_offset: int
     topic_id: str = ""
@@ -101,7 +102,7 @@ class Ledger:
             raise
 
     def positions(self) -> dict[TopicPartition, Position]:
-        """How far each partition of an audit topic was read."""
+        """The position up to which each partition of an audit topic was read."""
         rows = self._connection.execute(
             "SELECT topic, partition, next_offset, topic_id FROM positions"
         )
@@ -110,7 +111,7 @@ class Ledger:
     def read_again(self) -> bool:
         """Whether this version of the program can read messages that an older version could not
         read. If so, sets the positions back to the first of these messages. The collector calls
-        this before it begins."""
+        this method before it begins to read."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
@@ -127,7 +128,7 @@ class Ledger:
 
     @property
     def refused_count(self) -> int:
-        """The number of records in audit topics that were no valid messages."""
+        """The number of records in audit topics that were not valid messages."""
         return int(self._connection.execute("SELECT refused FROM meta").fetchone()[0])
 
     @property
@@ -157,9 +158,9 @@ class Ledger:
     def newest_buckets(
         self, count: int, until: int | None = None, topic: str | None = None
     ) -> list[int]:
-        """Starts of the newest buckets in which anything was counted or declared lost, newest
-        first. until: only buckets that begin before this time. topic: only buckets of this topic,
-        by its name in the source cluster."""
+        """The starts of the newest buckets in which anything was counted or declared lost, newest
+        first. With `until`, only buckets that begin before this time. With `topic`, only buckets of
+        the topic with this name in the source cluster."""
         given = (FOREVER[1] if until is None else until, count, topic)
         found: set[int] = set()
         for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):

@@ -103,8 +103,7 @@ that an older version took have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
-    """Reads one state of the database, in a deferred transaction that ends with the `with`
-    block."""
+    """Reads all evidence from one snapshot of the database, in a deferred transaction."""
     connection.execute("BEGIN")
     with connection:
         return _Reader(connection, window).evidence(topics)

@@ -1,5 +1,5 @@
-"""Turns one message into the ledger's rows. Neither the order of messages nor their repetition
-matters.
+"""Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
+repetitions.
 
 Every row is a sum, a minimum or a maximum over distinct messages. The caller has begun a
 transaction. If the transaction fails, the ids that it gave to sources and senders do not exist, so
@@ -87,8 +87,8 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, exc
 
 
 class Rows:
-    """Writes messages into the tables, and owns the ids of sources and senders. There is one
-    writer."""
+    """Writes messages into the tables, and owns the ids of sources and senders. A ledger has only
+    one writer."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -123,7 +123,7 @@ class Rows:
         return True
 
     def take_hearings(self, found: Hearings) -> None:
-        """Takes what messages show about their senders: clocks, times and the places of
+        """Writes what messages show about their senders: clocks, times and the places of
         messages."""
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
@@ -361,8 +361,8 @@ class Rows:
         )
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Takes the overlaps that these messages show. Must run before the offsets of these
-        messages are taken."""
+        """Writes the overlaps that these messages show. The caller must call this method before it
+        takes the offsets of these messages."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from skidway.audit.evidence.hearing import Log, Offsets, Spoken
 
 Pair = tuple[int, int]
-"""Two agents, the lesser id first."""
+"""The ids of two agents, the lower id first."""
 
 
 def overlaps(

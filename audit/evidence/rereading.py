@@ -10,14 +10,14 @@ may have read it. Two announcements on one host are of the same file
     if one of them has none         and device, inode and first bytes are equal
 
 A time of birth in nanoseconds identifies a file well enough, so device and file system id are not
-compared as well. Besides, both of these can have changed when the state was lost. If the audit took
-one file for two files, a bucket could be falsely `complete`. If the audit takes two files for one
-file, buckets are only `unknown` for a minute. The host's name is always compared. Otherwise
-machines that are made from one image could not be told apart. All of them have the image's log
-files (perhaps emptied), with the same inode, birth and file system, and their agents run at the
-same time. Without the comparison of names, none of their buckets would ever be complete. So
-rereading is not recognised if the host's name is lost together with the state, or if the disk moves
-to another host.
+compared as well. Besides, both of these can have changed when the state was lost. It is better to
+take two files for one file, because then buckets are only `unknown` for a minute. If the audit took
+one file for two files, a bucket could be falsely `complete`. The host's name is always compared.
+Otherwise machines that are made from one image could not be told apart. All of them have the
+image's log files (perhaps emptied), with the same inode, birth and file system, and their agents
+run at the same time. Without the comparison of names, none of their buckets would ever be complete.
+But because names are compared, rereading is not recognised if the host's name is lost together with
+the state, or if the disk moves to another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
@@ -78,7 +78,7 @@ class Rereading:
     delivered already. reason: a sentence with the file that shows this.
 
     since_ms: lines that the agent had sealed before this time are not doubled; None if any of the
-    agent's lines may be doubled. until_ms: a seal that the agent noted after this time vouches that
+    agent's lines may be doubled. until_ms: a seal that the agent noted after this time shows that
     the agent has read all doubled lines.
     """
 

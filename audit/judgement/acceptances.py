@@ -4,7 +4,7 @@ with the person's decisions.
 Only existing findings can be accepted: each acceptance names the findings and warnings of one
 bucket as they are now. A bucket that is not due yet, because it is too young, cannot be accepted,
 because it may still become complete. Nothing can be accepted while there are messages of a newer
-version of the program, because such messages may say anything about any bucket.
+version of the program, because such messages may concern any bucket.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """Makes an acceptance for each bucket that has something to accept. Raises UsageError if no
-    bucket has anything to accept."""
+    """Makes an acceptance for each bucket that has findings or warnings to accept. Raises
+    UsageError if no bucket has any."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -79,8 +79,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """The counting places whose names are most similar to `place`, sorted by name, and the number
-    of other counting places."""
+    """A text with the counting places whose names are most similar to `place`, sorted by name, and
+    with the number of other counting places."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)

@@ -11,8 +11,8 @@ A sender's slow clock shows as a constant lag: in three windows in a row the lag
 (The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.) For `present_ms`,
 one window is enough, because `present_ms` only has to be cautious.
 
-A program that reads the collector's store also compares its own clock with the collector's: the
-time at which the collector took records must lie in the past.
+A program that reads the collector's store also compares its own clock with the collector's clock:
+by its own clock, the time at which the collector took records must lie in the past.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
     """Yields a zero for each sender that was heard within policy.silence_ms and has no recent
-    reading. A command reads a topic all at once, so no record comes live, and only clocks that are
-    ahead have readings."""
+    reading. When a command reads a topic all at once, no record comes live, so only senders whose
+    clocks are ahead have readings."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0

@@ -2,8 +2,8 @@
 complete`.
 
 A job runs this command before it reads the rows of a day. The answer is yes only if the audit knows
-that no record of the span can be missing. It is not enough that no known bucket is short. These are
-the conditions:
+that no record of the span can be missing. It is not enough that no known bucket lacks records.
+These are the conditions:
 
     each bucket     the report has only buckets in which somebody counted something. Here every
                     bucket of the span has a verdict: an empty bucket is complete if every expected
@@ -73,8 +73,8 @@ class Question:
 class Completeness:
     """What is known of one topic in the span. name: cluster and topic, or the given name if the
     cluster is not known. source: None if no message mentions the topic. verdicts: one verdict for
-    every bucket of the span, oldest first. doubts: reasons against completeness that concern no
-    single bucket."""
+    every bucket of the span, oldest first. doubts: reasons against completeness that do not concern
+    a single bucket."""
 
     name: str
     source: Source | None = None
@@ -130,7 +130,7 @@ def completeness(
 
 
 def _grid(question: Question, size: int) -> list[BucketId]:
-    """The buckets of the span, empty ones included."""
+    """All buckets of the span, including empty ones."""
     since_ms, until_ms = question.since_ms, question.until_ms
     if since_ms >= until_ms:
         raise UsageError("--since must be earlier than --until.")

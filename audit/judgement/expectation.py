@@ -51,13 +51,13 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """Hosts that must report the topic, but did not: no message of their agents mentions the
-        topic. Agents that are retired by their ids are ignored."""
+        """The hosts that must report the topic, but did not, because no message of their agents
+        mentions the topic. Agents that are retired by their ids are ignored."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 
     def is_retired(self, agent: int) -> bool:
-        """Whether this agent is retired, so that nobody waits for it."""
+        """Whether this agent is retired, so that the audit does not wait for it."""
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
@@ -112,8 +112,9 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals with
-    a cloned number or a later number, and seals that only say that the agent has the topic."""
+    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals whose
+    number is cloned or comes after a cloned number, and seals that only say that the agent has the
+    topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:

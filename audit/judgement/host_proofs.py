@@ -69,7 +69,7 @@ def proofs(
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
     """A proof for each host in each of its clusters. A host's clusters are those for which the
-    roster names the host; if the roster names no cluster for the host, they are the clusters in
+    roster names the host. If the roster names no cluster for the host, they are the clusters in
     which the host was heard. bucket_ms: the size to assume while there are no buckets.
 
     Raises UsageError for a host that no roster names and that was never heard, for a retired host,
@@ -185,8 +185,8 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """Yields the verdict that does not wait for lateness. If the verdict that waits for
-        lateness is graver than open, yields that verdict as well."""
+        """Yields the verdict on the bucket without waiting for late lines. If the verdict that
+        waits for late lines is graver than open, yields that verdict as well."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

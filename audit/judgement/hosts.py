@@ -26,8 +26,8 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 HostKey = tuple[str | None, str]
-"""Cluster and host. The cluster is None if the roster names no cluster for the host and no agent of
-the host was heard."""
+"""A cluster and a host. The cluster is None if the roster names no cluster for the host and no
+agent of the host was heard."""
 
 
 class HostStatus(StrEnum):
@@ -179,8 +179,8 @@ class _Survey:
         return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
-        """The agent's topics, see AgentState. If a topic was deleted and created again, the newest
-        of the seals of both topics is used."""
+        """The agent's topics, as in AgentState. If a topic was deleted and created again, the
+        newest of the seals of both topics is used."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

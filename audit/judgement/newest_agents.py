@@ -7,8 +7,8 @@ state that was brought back. So an agent that began later counts as well, until 
 an agent is silent once its last message is at least `silence_ms` old by our own clock, and is also
 at least `silence_ms` older than the last message of the agent that was heard last. Two machines may
 also have the same name. Then the agents that were alive at the same time (`evidence.overlaps`) all
-count, because each has its own files. Even silent ones count, until they are retired or report
-another name.
+count, because each has its own files. Even silent agents of this kind count, until they are retired
+or report another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
 not used for this, because a host's clock may have been set by any amount between two messages. The

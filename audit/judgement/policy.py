@@ -44,7 +44,7 @@ class Policy:
         agent's value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts whose agents must seal, and the retired hosts.
-    exemptions: the topics that need not be in all of these tiers.
+    exemptions: the topics that need not be counted in all of these tiers.
     rejects_share: the greatest share of the records of a bucket (a minute of event time) that may
         be rejects without a warning.
     retired_places: texts that name places (see the module retired_places).

@@ -14,7 +14,7 @@ _NAMES_MAX = 3  # a reason names this many hosts or schemas, and counts the othe
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
-    """How the counts of two places differ."""
+    """Words that say how the counts of two places differ."""
     name, other = of_place(place), of_place(first)
     missing = expected.count - found.count
     if missing > 0:
@@ -39,8 +39,8 @@ def name_of_lack(words: str, counted: Sums) -> str:
 
 
 def of_place(place: Place) -> str:
-    """The words for a place (a cluster or an output where a tier counted): its tier, and its name
-    if it has one."""
+    """The words for a place (a cluster or an output in which a tier counted). They consist of the
+    tier, and of the place's name if it has one."""
     word = place.tier.value.lower()
     named = f"{word} {place.name}" if place.name else word
     return f"{named} (retired)" if place.is_retired else named
@@ -52,7 +52,7 @@ def of_needed(tier: Tier) -> str:
 
 
 def of_sender(key: SenderKey) -> str:
-    """A sender of counts, in words."""
+    """The words for a sender of counts."""
     word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
     return f"{word} {key.producer}"
 
@@ -104,8 +104,8 @@ def of_unread(unread: Mapping[str, int]) -> str:
 
 
 def of_loss(note: LossNote, path: str = "") -> str:
-    """The reason for a declared loss. path: where the file was found first; "" if no agent
-    announced the file."""
+    """The reason for a declared loss. path: the path at which the file was first found; "" if no
+    agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
     if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read

@@ -1,7 +1,7 @@
 """Retired places are clusters and outputs for whose counts the audit no longer waits. This module
 does no I/O.
 
-Settings and commands name such a place by a text, in the words of the reports:
+Settings and commands name such a place by a text, with the same words as the reports:
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic

@@ -47,7 +47,7 @@ class RosterEntry:
 
 
 class Roster:
-    """All entries together. retired: the hosts and agent ids (in decimal) that the setting
+    """All entries of the roster. retired: the hosts and agent ids (in decimal) that the setting
     `retired` names."""
 
     def __init__(self, entries: Iterable[RosterEntry] = (), retired: Iterable[str] = ()) -> None:
@@ -70,7 +70,8 @@ class Roster:
 
     @property
     def is_silent(self) -> bool:
-        """Whether no host must report, so that every agent that was ever heard is expected."""
+        """Whether the roster names no host that must report. Then every agent that was ever heard
+        is expected."""
         return not self._expected
 
     def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:

@@ -23,9 +23,10 @@ lines. So while both agents are heard, every bucket is in doubt. If the agent se
 because they may be read later. So such a seal does not count as S.
 
 The messages of the two agents are ordered by their times, which come from the clock of the agents'
-host. If that clock was set back between two messages, a second rule still holds: a line has only
-one event time, so a bucket in which both agents counted lines is in doubt. (Lines without an event
-time of their own get the time of reading, so only these lines depend on the clock.)
+host. There is a second rule, which holds even if that clock was set back between two messages: a
+line has only one event time, so a bucket in which both agents counted lines is in doubt. (Lines
+without an event time of their own get the time of reading, so only these lines depend on the
+clock.)
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines twice: later than
-    `after` and earlier than `before` (None: no end yet)."""
+    """The range of (epoch, number) in which an agent's deltas may count lines twice. It lies after
+    `after` and before `before`. before: None if the range has no end yet."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None

@@ -14,7 +14,7 @@ from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """A declared loss. prior: the agent's last seal before it. begin, end: see `_span`."""
+    """A declared loss. prior: the agent's last seal before the loss. begin, end: see `_span`."""
 
     note: LossNote
     prior: SealNote | None

@@ -31,7 +31,7 @@ class TopicFacts:
     related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
         lines were rejected.
     expectation: the agents that must have sealed the topic.
-    places: the places that count the topic, with their senders, retired places included.
+    places: the places that count the topic, including retired ones, each with its senders.
     needed: the tiers that counting_places.needed_still returns.
     epochs: the epochs of each agent, oldest first.
     seals: the usable seals of each agent, oldest first.
@@ -64,7 +64,7 @@ class TopicFacts:
         return ours_ahead_ms(self.evidence, self.policy)
 
     def due(self, bucket: BucketId) -> int:
-        """The time from which on the bucket must be complete."""
+        """The time from which the bucket must be complete."""
         return sum(bucket) + self.policy.lateness_ms
 
 

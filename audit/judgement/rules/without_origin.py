@@ -17,15 +17,15 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on records without origin. agent: NO_AGENT. If the tier agent is not expected, it
-    can be any agent, because then the records of agents also have counts without seals."""
+    """Findings on records without origin. agent: normally NO_AGENT. If the tier agent is not
+    expected, this can be any agent, because then agents' records have counts but no seals, too."""
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)
 
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on a bucket in which nobody counted a record without origin. A counter that was not
+    """Findings on a bucket in which no record without origin was counted. A counter that was not
     heard since the bucket was due may still count such records. It may also be that no counter of
     the first tier with counters ever reported the topic. Then some counter of that tier that reads
     the topic's cluster must have been heard since the bucket was due."""
