@@ -165,9 +165,9 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of the latest time that an unread line can have: the present time, or the
-        greatest time that the clock showed before it was set back, but at least the time of the
-        last seal.
+        """The bucket of the latest time that an unread line can have. This is the present time, the
+        greatest time that the clock showed before it was set back, or the time of the last seal,
+        whichever is latest.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))

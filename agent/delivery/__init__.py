@@ -14,7 +14,7 @@ crash.
     logs        the logs of the brokers, fetched to be read back
     silences    partitions whose leader does not answer
 
-Sending a range again gives the same records, byte for byte, because the records that
-`batches.press` makes depend only on the intent, on the recipe that the intent names, and on the
-bytes, whose CRC the intent contains.
+If a range is sent again, its records are the same, byte for byte. The records that `batches.press`
+makes depend only on three things: the intent, the recipe that the intent names, and the bytes,
+whose CRC the intent contains.
 """

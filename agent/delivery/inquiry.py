@@ -126,7 +126,8 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # the intents that this search looks for
-        # by file: the value of `Found.news` when the file's records were last gathered, and these
+
+        # By file: the value of `Found.news` when the file's records were last gathered, and these
         # records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0

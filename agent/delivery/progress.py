@@ -69,7 +69,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds the parts of divided intents. The intents were made before the agent started."""
+        """Adds the parts of divided intents to the intents from before the start of the agent."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:

@@ -128,9 +128,9 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 
 
 class Marks:
-    """Owns the marks. The mark of a file in a partition is the end of the file's bytes that readers
-    of the partition have. Readers drop a record that does not end after the mark. After a gap in
-    the log, the mark is unknown: a record may repeat one that readers have kept.
+    """Owns the marks. The mark of a file in a partition is the position up to which readers of the
+    partition have the file's bytes. Readers drop a record that does not end after the mark. After a
+    gap in the log, the mark is unknown: a record may repeat one that readers have kept.
     """
 
     def __init__(self) -> None:

@@ -116,7 +116,7 @@ class Refused:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more undecided records may be added."""
+        """Whether there are so many undecided records that no more may be added."""
         return len(self._asked) + len(self._searching) >= RECORDS_MAX
 
     @property

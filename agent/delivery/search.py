@@ -96,7 +96,7 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns what was found about the wanted records, from the first record read to the last
+    """Owns the results about the wanted records, from the first record that is read until the last
     decision.
 
     The same object is used for one search after another. `is_over` is true before `begin` and after

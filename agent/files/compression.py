@@ -2,11 +2,11 @@
 generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
-recognises that the compressed file contains a known file by three things: the first plain bytes,
-the plain bytes before the read position, and the time of change, which most compressing programs
-copy from the plain file. From then on the agent reads the known file in the compressed one.
-Positions count plain bytes, so nothing is read twice. While the plain file is still there,
-compression is under way, and the agent reads the plain file.
+recognises a known file in the compressed file by its first bytes, by the bytes before the read
+position, and by its time of change. Most compressing programs copy this time from the plain file.
+From then on the agent reads the known file in the compressed one. Positions count plain bytes, so
+nothing is read twice. While the plain file is still there, compression is under way, and the agent
+reads the plain file.
 """
 
 from __future__ import annotations

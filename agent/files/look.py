@@ -20,8 +20,9 @@ up to this much earlier than that look.
 """
 
 STEP_MS: Final = 100
-"""The wall clock counts as set back only if it is more than this behind the monotonic clock.
-Smaller differences mean nothing, because the two clocks are not read at the same moment.
+"""The wall clock counts as set back only if, since the last look, it moved by at least this much
+less than the monotonic clock. Smaller differences mean nothing, because the two clocks are not read
+at the same moment.
 """
 
 

@@ -25,9 +25,9 @@ these cases nobody can know whether generations were deleted, so the agent decla
 
 A known file of the path may have a name that no known rotation program gives, or may lie in another
 directory (strays). Then the agent also reads each file that was made since the last look and has a
-fitting name: a name that contains the name of the path, or differs from the known file's name only
-in digits. If the known file is the anchor, all other files made since the last look may also be
-generations of the path, and the agent declares a possible loss.
+fitting name. A name fits if it contains the name of the path, or differs from the known file's name
+only in digits. If the known file is the anchor, all other files made since the last look may also
+be generations of the path, and the agent declares a possible loss.
 
 A directory's listing proves nothing if names change while it is read (stillness). When the agent
 starts, the time of the topic's last seal counts as the time of the last look. If the topic has no

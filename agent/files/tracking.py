@@ -233,8 +233,8 @@ class Tracker:
             self._forget(keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path. Returns True if a file left the path, so that the agent should look
-        through all patterns.
+        """Looks at one path. Returns True if the path now leads to another file, or to no file, so
+        that the agent should look through all patterns.
         """
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):

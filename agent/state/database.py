@@ -133,8 +133,8 @@ class StateDatabase:
         the order of their bytes.
 
         The list is first sorted by sequence number. But if an intent was divided, its parts have
-        higher sequence numbers than the intents of later bytes. So each file's intents then
-        exchange places with each other, until they are in the order of their bytes.
+        higher sequence numbers than the intents of later bytes. So the intents of each file are
+        then sorted by their bytes, within the places that these intents have in the list.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

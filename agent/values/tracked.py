@@ -155,6 +155,7 @@ class TrackedFile:
     announced_ms: int = 0
     length: int | None = None  # the final length, from ENDED on
     changed_ns: int | None = None  # the file's time of change at the last look
+
     # The fields from here on are not durable. They are made anew when the agent starts.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)

@@ -1,5 +1,5 @@
-"""Finds the topics that a configuration means. It lists names, and regular expressions that match
-whole names.
+"""Finds the topics that a configuration means. The configuration lists names, and regular
+expressions that match whole names.
 
 An entry of the configuration is a name if each of its characters is legal in a topic name. Any
 other entry is a pattern. Patterns never match Skidway's own topics, such as `_skidway_audit`, with

@@ -34,9 +34,8 @@ An agent may have several ids for one file, for instance one after each truncati
 not announced all of R's ids for the file, R cannot have read all that O had read. The only
 exceptions are ids whose content came after O was last heard. These exceptions are safe. If R
 announced an inode after O was last heard, R has seen all content that O can have read in this
-inode. If R later has another id for that inode, and the content of this id does not continue the
-earlier content, then the later content consists of newer lines, or of lines that R knows to have
-delivered itself.
+inode. R may later have another id for that inode. If the content of this id does not continue the
+earlier content, it consists of newer lines, or of lines that R itself has delivered.
 """
 
 from __future__ import annotations

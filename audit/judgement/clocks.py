@@ -6,10 +6,10 @@ from ours in the same direction, our clock is wrong by the median of these diffe
 senders' clocks are compared with the time that our clock should show. If there is only one sender,
 nobody can tell which of the two clocks is wrong, and our clock counts as wrong.
 
-A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound
-(policy.clock_difference_ms), and the lags of the first two of these windows are about the same.
-(The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.) For `present_ms`,
-one window is enough, because `present_ms` only has to be cautious.
+A sender's clock counts as slow if its lag is constant. This means that the lag is above the bound
+(policy.clock_difference_ms) in three windows in a row, and that the first two of these windows have
+about the same lag. (The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.)
+For `present_ms`, one window is enough, because `present_ms` only has to be cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock:
 by its own clock, the time at which the collector took records must lie in the past.
