@@ -25,8 +25,8 @@ What the agent guarantees, and by which means (docs/delivery.md gives the reason
   which records the bytes become), and requires that the file's bytes still have the intent's CRC.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
   records that the brokers have count as acknowledged. The missing records are sent as the present
-  program makes them, or their byte range is declared lost or uncertain. The transaction that moves
-  the file's position past the range also holds the declaration. Acknowledged, rejected, filtered,
+  program makes them, or their byte range is declared lost or uncertain. The same transaction writes
+  this declaration and moves the file's position past the range. Acknowledged, rejected, filtered,
   lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
@@ -63,7 +63,7 @@ A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One searc
 logs looks for the records of at most SEARCH_BYTES of files. The agent reads nothing while
 RECORDS_MAX records that brokers refused are undecided. It also reads nothing while `buffer.memory`
 bytes of batches are unacknowledged. At most `max.open.files` descriptors are open. While the disk
-of the state is full, nothing is read and nothing new is promised.
+of the state is full, the agent reads and promises no more bytes.
 
 The agent cannot yet read journal or syslog, join several lines to one record, or filter lines
 (docs/open.md).

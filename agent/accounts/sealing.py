@@ -45,7 +45,8 @@ def note(
     """Notes how far each file of a topic must be settled.
 
     files: the topic's files, each with the position up to which it may be read, or None if there is
-    no limit. doubts: how often a file of the topic turned out to differ from what was read of it.
+    no limit. doubts: how often the agent found that a file of the topic has other bytes than those
+    that it read.
     """
     targets = {}
     for tracked, limit in files:

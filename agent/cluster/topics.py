@@ -56,8 +56,8 @@ class Topics:
         rejected topic.
 
         The data topics include those that the settings named earlier, but do not name any more. The
-        agent reads no files for these topics any more, and has declared what was unread. So the
-        agent can go on sealing these topics, and the audit need not wait for them.
+        agent reads no files for these topics any more, and has declared the bytes that were unread.
+        So the agent can go on sealing these topics, and the audit need not wait for them.
         """
         found = {}
         for topic in self._former:

@@ -205,8 +205,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """The parcel's halves. If the parcel has only one record, returns nothing, and the record
-        becomes a refusal.
+        """The parcel's halves. If the parcel has only one record, returns an empty list, and the
+        record becomes a refusal.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(

@@ -22,10 +22,10 @@ still later. If the agent has sent the batch's bytes again, the late batch repea
 same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
 declared lost, the audit shows more records than the agent counted.
 
-While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
-read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
-right to read them. Then a record that was not found may have been there. The search reports such a
-hole, and the missing bytes are uncertain.
+While brokers are unreachable, the search waits, and the agent decides about no record. The agent
+may be unable to read all records from the floor on: records were deleted, cut off or damaged, or
+the agent has no right to read them. Then a record that was not found may have been there. The
+search reports such a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Wanted(Protocol):
         ...
 
     def has_all(self) -> bool:
-        """Whether everything that is looked for was found."""
+        """Whether all wanted records were found."""
         ...
 
 

@@ -20,8 +20,8 @@ from skidway.agent.values.tracked import TrackedFile
 # The class has 27 methods, one for each question about the known files. All answers come from the
 # same few indexes.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, the files that got a new id since the last look,
-    and that the agent did not hold open then.
+    """Owns every TrackedFile. replaced: by path, the files whose id was replaced since the last
+    look, while the agent did not hold them open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:

@@ -15,8 +15,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since the last call of `take`. doubts: for each topic, how often since the
-    agent started a file turned out to differ from what was read of it.
+    """What has changed since the last call of `take`. doubts: for each topic, how often since its
+    start the agent found that a file has other bytes than those that it read.
     """
 
     born: list[TrackedFile] = field(default_factory=list)

@@ -118,7 +118,9 @@ class Tracker:
 
     @property
     def doubts(self) -> Counter[str]:
-        """For each topic, how often a file turned out to differ from what was read of it."""
+        """For each topic, how often the agent found that a file has other bytes than those that it
+        read.
+        """
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:

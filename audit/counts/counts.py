@@ -88,7 +88,7 @@ def identify(
 
 
 class Counts:
-    """The counts since the last `clear`. Not thread-safe."""
+    """The counts since the last `clear`. This class is not thread-safe."""
 
     def __init__(self, bucket_ms: int = bucket.DEFAULT_BUCKET_MS) -> None:
         self.bucket_ms = bucket_ms
