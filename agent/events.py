@@ -2,8 +2,8 @@
 calling a function that is named after the event.
 
 Nothing is logged for each record or each batch, because the agent's own log may be one of the files
-that it tails. The label `topic` is always the data topic. It is never `<topic>.rejected`, even for
-rejected lines.
+that it tails. The label `topic` is always the data topic. The label is never `<topic>.rejected`,
+even for rejected lines.
 """
 
 from __future__ import annotations

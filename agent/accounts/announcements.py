@@ -1,5 +1,5 @@
-"""Announcements say what a file id stands for. They are sent before the file id's first record,
-daily, and at the file id's end.
+"""Announcements say what a file id stands for. The agent sends an announcement before the file id's
+first record, every day, and at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
 inode's time of birth then shows that two file ids stand for the same file. If the file system does

@@ -6,9 +6,9 @@ time W.
     complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
               deltas contain their counts: (W, at) may be sent
 
-This wall time, W, is noted before the files are looked at. So every line that lay in a file at W is
-among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and the
-reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
+The agent notes the wall time W before it looks at the files. So every line that lay in a file at W
+is among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and
+the reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def note(
     """Notes how far each file of a topic must be settled.
 
     files: the topic's files, each with the position up to which it may be read, or None if there is
-    no limit. doubts: how often the agent found that a file of the topic has other bytes than those
-    that it read.
+    no limit. doubts: how often the agent found that a file of the topic no longer has the bytes
+    that were read.
     """
     targets = {}
     for tracked, limit in files:

@@ -221,7 +221,8 @@ def derived_schema(source: SourceSettings) -> str:
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
-    # Here the parser is regex, which has a pattern; the settings require a schema for json
+    # The parser must be regex, which has a pattern, because raw is handled above and the settings
+    # require a schema for json.
     assert source.parser.pattern is not None
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None

@@ -1,6 +1,6 @@
-"""The ledger says what became of every byte of every file. It is read from the agent's state, even
-while the agent runs. With `adopt` and `give_up` an operator changes the state of an agent that is
-stopped.
+"""The ledger says what became of every byte of every file. The ledger is read from the agent's
+state, which is possible even while the agent runs. With `adopt` and `give_up` an operator changes
+the state of an agent that is stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """

@@ -266,8 +266,8 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome of records that were found in the logs. It is the same as for acknowledged
-    records.
+    """The outcome of records that were found in the logs. Acknowledged records would have the same
+    outcome.
 
     sources: the data topic and its rejected topic.
     """

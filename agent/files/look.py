@@ -131,9 +131,9 @@ class Look:
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether the look must decide what became of the files at a path. This is so if another
-        file, or no file, lies there now. It is also so at the first look into the directory,
-        because files may have waited there since before the agent started.
+        """Whether the look must decide what became of the files at a path. This is so in two cases.
+        Another file, or no file, lies at the path now. Or this is the first look into the
+        directory, in which files may have waited since before the agent started.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here

@@ -18,8 +18,8 @@ less than this time before the look.
 """
 
 RESTLESS_S: Final = 30.0
-"""In some directories, generations are being renamed at every look. When this has gone on for this
-time (s), the listing of such a directory is accepted nevertheless.
+"""In some directories, generations are being renamed at every look. After this time (s) of
+renaming, the listing of such a directory is accepted nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]

@@ -118,7 +118,7 @@ class Tracker:
 
     @property
     def doubts(self) -> Counter[str]:
-        """For each topic, how often the agent found that a file has other bytes than those that it
+        """For each topic, how often the agent found that a file no longer has the bytes that were
         read.
         """
         return self.news.doubts

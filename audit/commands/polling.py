@@ -47,9 +47,9 @@ def patiently(
     poll_s: float = POLL_S,
 ) -> list[T]:
     """Looks until no host or topic is short, or the time is over. If the cluster is unreachable at
-    the first look, raises the error at once. If it becomes unreachable later, raises the error only
-    when the time is over, because the brokers may just be restarting. poll_s: the shortest pause
-    between two looks."""
+    the first look, raises the error at once. If the cluster becomes unreachable later, raises the
+    error only when the time is over, because the brokers may just be restarting. poll_s: the
+    shortest pause between two looks."""
     deadline = clock.monotonic() + timeout_s
     found: list[T] | None = None
     while True:

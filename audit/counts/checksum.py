@@ -1,4 +1,5 @@
-"""Computes the checksum of a set of records. It does not depend on the order of the records.
+"""Computes the checksum of a set of records. The checksum does not depend on the order of the
+records.
 
 Each record has a 64-bit hash of its origin. The checksum of a set is the sum of these hashes modulo
 2^64, as a signed long. If one record is lost and another one is doubled, the checksum changes,

@@ -318,8 +318,8 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     """Notes what the log position and the times of a message show about its sender.
 
     If the broker writes its own time into records, the sender's clock is read from the message's
-    own time. This is done only for seals and heartbeats, which are sent as soon as they are made. A
-    delta may have waited before it was sent, for example a loader's delta for a day.
+    own time. Only seals and heartbeats are used for this, because they are sent as soon as they are
+    made. A delta may have waited before it was sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
         return  # messages of these four kinds do not prove that any sender is alive

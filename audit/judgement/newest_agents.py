@@ -12,10 +12,10 @@ or report another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
 not used for this, because a host's clock may have been set by any amount between two messages. The
-audit messages of two agents of a host are normally in one log. They may be in different logs if the
-topic has several partitions or was created again. In this case each agent counts until it is
-silent. Clocks are used only if an older version of the collector took the messages into the store
-without their offsets.
+audit messages of two agents of a host are normally in one log. The messages may be in different
+logs if the audit topic has several partitions or was created again. In this case each agent counts
+until it is silent. Clocks are used only if an older version of the collector took the messages into
+the store without their offsets.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket. They are noticed because each delta names the last
-    earlier delta that touched the bucket."""
+    """Findings on missing deltas of one bucket. Missing deltas are noticed because each delta names
+    the last earlier delta that touched the bucket."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"

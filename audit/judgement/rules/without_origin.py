@@ -26,9 +26,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. It may also be that no counter of
-    the first tier with counters ever reported the topic. Then some counter of that tier that reads
-    the topic's cluster must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. There is a second case: no counter
+    of the first tier with counters ever reported the topic. Then some counter of that tier that
+    reads the topic's cluster must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
