@@ -282,7 +282,7 @@ class Recognition:
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
-            self._known.detach(old)  # the old file may lie elsewhere, compressed
+            self._known.detach(old)  # the old file may lie elsewhere, in compressed form
             self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:

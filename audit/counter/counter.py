@@ -94,8 +94,8 @@ class Counter:
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
-        """Looks for new topics if it is time for this, counts the records that have arrived, and
-        commits if it is time for that."""
+        """Looks for new topics when the next look is due, counts the records that have arrived, and
+        commits when the next commit is due."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
